@@ -8,7 +8,7 @@
 #include "base/concat.hpp"
 #include "base/step.hpp"
 #include "base/try.hpp"
-#include "handoff/segment_digest.hpp"
+#include "base/xxh3.hpp"
 
 namespace aqua {
 namespace {
@@ -265,7 +265,7 @@ void SegmentMember::reached(const Commit& commit, const Result<void>& outcome) {
   if (complete.ok()) complete = outcome;
   segment_wire::Commit asked{.number = commit.number, .bytes = commit.bytes};
   asked.parcel = commit.parcel;
-  if (complete.ok() && options_.digest) asked.digest = digest_of({memory->address(), commit.bytes});
+  if (complete.ok() && options_.digest) asked.digest = xxh3_of({memory->address(), commit.bytes});
   const MutexLock lock(mu_);
   if (complete.ok()) return post(asked);
   own_.at(commit.number).state = State::taken;

@@ -7,7 +7,7 @@
 #include "base/fork_guard.hpp"
 #include "base/internals.hpp"
 #include "base/try.hpp"
-#include "handoff/segment_digest.hpp"
+#include "base/xxh3.hpp"
 #include "handoff/segment_member.hpp"
 
 namespace aqua {
@@ -116,7 +116,7 @@ Result<bool> Segments::verify(std::uint64_t number) const {
     return Error{Code::failed_precondition,
                  concat("segments: verify: segment ", number, " has no digest")};
   }
-  return digest_of({read.memory->address(), read.name.bytes}) == read.name.digest;
+  return xxh3_of({read.memory->address(), read.name.bytes}) == read.name.digest;
 }
 
 Result<void> Segments::close(std::uint64_t number, Stream stream, SegmentAfter after) {

@@ -56,7 +56,7 @@ class Client {
     EXPECT_EQ(::pwrite(reserved->fds.at(0).get(), all.data(), all.size(), 0),
               static_cast<ssize_t>(all.size()));
     return say(segment_wire::Commit{reserved->reply.name.number, bytes,
-                                    with_digest ? digest_of_bytes(all) : SegmentDigest{}, 0})
+                                    with_digest ? xxh3_of(all) : SegmentDigest{}, 0})
         .name;
   }
   bool has(const SegmentName& name, std::uint64_t stamp) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/memfd.hpp"
+#include "base/xxh3.hpp"
 #include "tools/keeper/disk/disk_tier.hpp"
 #include "tools/keeper/disk/segment_key.hpp"
 
@@ -40,11 +41,6 @@ inline std::vector<std::byte> bytes_of_segment(std::uint64_t number, std::uint64
   }
   return all;
 }
-inline SegmentDigest digest_of_bytes(std::span<const std::byte> bytes) {
-  SegmentDigester digester;
-  digester.add(bytes);
-  return digester.value();
-}
 inline std::vector<std::byte> bytes_in(int fd, std::uint64_t bytes) {
   std::vector<std::byte> all(bytes);
   EXPECT_EQ(::pread(fd, all.data(), all.size(), 0), static_cast<ssize_t>(all.size()));
@@ -55,7 +51,7 @@ inline Segment make_segment(std::uint64_t number, std::uint64_t generation, std:
                             bool with_digest = true) {
   Segment one{.name = {.number = number, .generation = generation, .bytes = bytes}, .memory = {}};
   one.bytes = bytes_of_segment(number, generation, bytes);
-  if (with_digest) one.name.digest = digest_of_bytes(one.bytes);
+  if (with_digest) one.name.digest = xxh3_of(one.bytes);
   UniqueFd fd = create_memfd("kept");
   EXPECT_EQ(::pwrite(fd.get(), one.bytes.data(), bytes, 0), static_cast<ssize_t>(bytes));
   one.memory = std::make_shared<const KeptSlab>(KeptSlab{std::move(fd), bytes});

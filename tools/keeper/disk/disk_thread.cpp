@@ -2,15 +2,13 @@
 // What the tier's thread does: erase, write, sync, clean, in this order of urgency. It holds the
 // lock between these and never during one, so that the keeper waits for no disk. Erasing comes
 // first, so that the log has a segment's last generation only, and room.
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 #include "base/concat.hpp"
-#include "base/errno_error.hpp"
 #include "base/try.hpp"
+#include "base/whole_io.hpp"
+#include "base/xxh3.hpp"
 #include "tools/keeper/disk/disk_tier.hpp"
 #include "tools/keeper/disk/segment_key.hpp"
 
@@ -19,19 +17,6 @@ namespace {
 
 // Bytes that are written before they are synced, while more is pending.
 constexpr std::uint64_t kMostUnsynced = std::uint64_t{64} << 20;
-
-// Not through a mapping: bytes that cannot be read are an error, and no signal.
-Result<void> read_all(int fd, std::uint64_t offset, std::span<std::byte> into) {
-  while (!into.empty()) {
-    const ssize_t done = ::pread(fd, into.data(), into.size(), static_cast<off_t>(offset));
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return errno_error("memory of the segment");
-    if (done == 0) return Error{Code::internal, "memory of the segment: it is too short"};
-    offset += static_cast<std::uint64_t>(done);
-    into = into.subspan(static_cast<std::size_t>(done));
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -91,16 +76,21 @@ Result<void> DiskTier::still_wanted(Id id) const {
 
 Result<void> DiskTier::write(const Work& work) {
   const Error wrong{Code::data_loss, "its bytes are not those of the digest in its name"};
-  SegmentDigester digest;
-  if (work.name.bytes == 0 && !digest.matches(work.name)) return wrong;
+  Xxh3 digest;
+  if (work.name.bytes == 0 && !matches(work.name, digest.value())) return wrong;
   return log_.put(key_of(work.name), work.name.bytes,
                   [&](std::uint64_t offset, std::span<std::byte> into) -> Result<void> {
-                    AQUA_TRY(read_all(work.memory->fd.get(), offset, into));
+                    // Not through a mapping: bytes that cannot be read are an error, and no signal.
+                    AQUA_ASSIGN(const std::size_t read, read_at(work.memory->fd.get(), offset, into,
+                                                                "memory of the segment"));
+                    if (read < into.size()) {
+                      return Error{Code::internal, "memory of the segment: it is too short"};
+                    }
                     // Its writer has it back only after it was dropped: what was read is right.
                     AQUA_TRY(still_wanted(work.id));
                     digest.add(into);
                     const bool last = offset + into.size() == work.name.bytes;
-                    if (last && !digest.matches(work.name)) return wrong;
+                    if (last && !matches(work.name, digest.value())) return wrong;
                     return {};
                   });
 }

@@ -2,17 +2,15 @@
 // What the keeper asks of its disk tier. disk_thread.cpp has what the tier does meanwhile.
 #include "tools/keeper/disk/disk_tier.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <iterator>
 #include <utility>
 
 #include "base/concat.hpp"
-#include "base/errno_error.hpp"
 #include "base/try.hpp"
+#include "base/whole_io.hpp"
+#include "base/xxh3.hpp"
 #include "tools/keeper/disk/segment_key.hpp"
 
 namespace aqua::keeper {
@@ -21,17 +19,6 @@ namespace {
 // Cleaning takes a file's worth of room, so files are small beside the quota.
 constexpr std::uint64_t kMostOfFile = std::uint64_t{256} << 20;
 constexpr std::uint64_t kFilesOfQuota = 8;
-
-Result<void> write_all(int fd, std::uint64_t offset, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t done = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return errno_error("memory for what was on the disk");
-    offset += static_cast<std::uint64_t>(done);
-    bytes = bytes.subspan(static_cast<std::size_t>(done));
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -86,16 +73,16 @@ DiskTier::~DiskTier() {
 }
 
 Result<void> DiskTier::read_into(const SegmentName& name, int fd) {
-  SegmentDigester digest;
+  Xxh3 digest;
   auto filled = Result<void>();
   std::uint64_t offset = 0;
   AQUA_TRY(log_.read(key_of(name), [&](std::span<const std::byte> piece) {
     digest.add(piece);
-    if (filled.ok()) filled = write_all(fd, offset, piece);
+    if (filled.ok()) filled = write_at(fd, offset, piece, "memory for what was on the disk");
     offset += piece.size();
   }));
   AQUA_TRY(std::move(filled));
-  if (digest.matches(name)) return {};
+  if (matches(name, digest.value())) return {};
   return Error{Code::data_loss, "its bytes on the disk are not those of its digest"};
 }
 

@@ -19,6 +19,7 @@
 #include "base/own_directory.hpp"
 #include "base/try.hpp"
 #include "base/unique_fd.hpp"
+#include "base/whole_io.hpp"
 
 namespace aqua::keeper {
 namespace {
@@ -117,14 +118,7 @@ Result<void> PosixDirectory::remove(LogFile file) {
 Result<void> PosixDirectory::write(LogFile file, std::uint64_t offset,
                                    std::span<const std::byte> bytes) {
   AQUA_ASSIGN(const int fd, open(file));
-  while (!bytes.empty()) {
-    const ssize_t done = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return errno_error(where(file));
-    offset += static_cast<std::uint64_t>(done);
-    bytes = bytes.subspan(static_cast<std::size_t>(done));
-  }
-  return {};
+  return write_at(fd, offset, bytes, where(file));
 }
 
 Result<void> PosixDirectory::sync(LogFile file) {
@@ -140,17 +134,9 @@ Result<void> PosixDirectory::truncate(LogFile file, std::uint64_t bytes) {
 
 Result<void> PosixDirectory::read(LogFile file, std::uint64_t offset, std::span<std::byte> into) {
   AQUA_ASSIGN(const int fd, open(file));
-  while (!into.empty()) {
-    const ssize_t done = ::pread(fd, into.data(), into.size(), static_cast<off_t>(offset));
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return errno_error(where(file));
-    if (done == 0) {
-      return Error{Code::data_loss, concat(where(file), ": it ends at byte ", offset)};
-    }
-    offset += static_cast<std::uint64_t>(done);
-    into = into.subspan(static_cast<std::size_t>(done));
-  }
-  return {};
+  AQUA_ASSIGN(const std::size_t read, read_at(fd, offset, into, where(file)));
+  if (read == into.size()) return {};
+  return Error{Code::data_loss, concat(where(file), ": it ends at byte ", offset + read)};
 }
 
 // The directory may have been made just now, or by a process that died before it came to this:

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/keeper/disk/segment_key.hpp"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
 #include <charconv>
-#include <iterator>
 
 #include "base/concat.hpp"
 #include "base/text/hex.hpp"
@@ -50,29 +46,8 @@ std::optional<SegmentName> segment_of(std::string_view key, std::uint64_t bytes)
   return name;
 }
 
-struct SegmentDigester::State {
-  XXH3_state_t hash;
-};
-
-SegmentDigester::SegmentDigester() : state_(std::make_unique<State>()) {
-  XXH3_128bits_reset(&state_->hash);
-}
-SegmentDigester::~SegmentDigester() = default;
-
-void SegmentDigester::add(std::span<const std::byte> bytes) {
-  XXH3_128bits_update(&state_->hash, bytes.data(), bytes.size());
-}
-
-SegmentDigest SegmentDigester::value() const {
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&state_->hash));
-  SegmentDigest digest;
-  std::copy(std::begin(canonical.digest), std::end(canonical.digest), digest.begin());
-  return digest;
-}
-
-bool SegmentDigester::matches(const SegmentName& name) const {
-  return name.digest == SegmentDigest{} || name.digest == value();
+bool matches(const SegmentName& name, const SegmentDigest& digest) {
+  return name.digest == SegmentDigest{} || name.digest == digest;
 }
 
 }  // namespace aqua::keeper

@@ -5,11 +5,8 @@
 // Threads: plain functions. Pure: no I/O.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,21 +18,8 @@ namespace aqua::keeper {
 // Nothing: no segment is called so.
 [[nodiscard]] std::optional<SegmentName> segment_of(std::string_view key, std::uint64_t bytes);
 
-// The digest of bytes that come in pieces.
-class SegmentDigester {
- public:
-  SegmentDigester();
-  ~SegmentDigester();
-  SegmentDigester(const SegmentDigester&) = delete;
-  SegmentDigester& operator=(const SegmentDigester&) = delete;
-  void add(std::span<const std::byte> bytes);
-  [[nodiscard]] SegmentDigest value() const;  // of the bytes so far
-  // Whether they are the name's. Always, where its writer has said no digest.
-  [[nodiscard]] bool matches(const SegmentName& name) const;
-
- private:
-  struct State;
-  const std::unique_ptr<State> state_;
-};
+// Whether a segment's bytes, which have this digest, are its name's. Always, where its writer has
+// said none.
+[[nodiscard]] bool matches(const SegmentName& name, const SegmentDigest& digest);
 
 }  // namespace aqua::keeper

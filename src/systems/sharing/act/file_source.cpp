@@ -3,12 +3,11 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
+#include "base/try.hpp"
+#include "base/whole_io.hpp"
 
 namespace aqua::sharing {
 
@@ -33,15 +32,9 @@ Result<void> FileSource::check_unchanged() const {
 }
 
 Result<void> FileSource::read(std::uint64_t offset, std::span<std::byte> to) {
-  while (!to.empty()) {
-    const ssize_t got = ::pread(fd_.get(), to.data(), to.size(), static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno_error(path_);
-    if (got == 0) return Error{Code::invalid_argument, concat(path_, ": has become shorter")};
-    offset += static_cast<std::uint64_t>(got);
-    to = to.subspan(static_cast<std::size_t>(got));
-  }
-  return {};
+  AQUA_ASSIGN(const std::size_t read, read_at(fd_.get(), offset, to, path_));
+  if (read == to.size()) return {};
+  return Error{Code::invalid_argument, concat(path_, ": has become shorter")};
 }
 
 }  // namespace aqua::sharing

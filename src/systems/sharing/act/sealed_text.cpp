@@ -3,25 +3,21 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
+#include <span>
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
 #include "base/memfd.hpp"
+#include "base/try.hpp"
+#include "base/whole_io.hpp"
 
 namespace aqua::sharing {
 
 Result<UniqueFd> seal_text(std::string_view text) {
   UniqueFd fd = create_memfd("aqua-manifest");
   if (!fd.valid()) return errno_error("manifest: memfd_create");
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd.get(), text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno_error("manifest: write");
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
+  AQUA_TRY(write_at(fd.get(), 0, std::as_bytes(std::span(text)), "manifest: write"));
   if (::fcntl(fd.get(), F_ADD_SEALS, kSealedForGood) != 0)
     return errno_error("manifest: F_ADD_SEALS");
   return fd;
@@ -38,13 +34,10 @@ Result<std::string> read_sealed_text(int fd, std::size_t most) {
     return Error{Code::invalid_argument, concat("manifest: is longer than ", most, " bytes")};
   }
   std::string text(bytes, '\0');
-  for (std::size_t done = 0; done < bytes;) {
-    // pread(): the offset is shared with every other reader's descriptor.
-    const ssize_t got = ::pread(fd, &text[done], bytes - done, static_cast<off_t>(done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return errno_error("manifest: read");
-    done += static_cast<std::size_t>(got);
-  }
+  // At an offset: the descriptor's own is shared with every other reader's.
+  AQUA_ASSIGN(const std::size_t read,
+              read_at(fd, 0, std::as_writable_bytes(std::span(text)), "manifest: read"));
+  if (read < bytes) return Error{Code::internal, "manifest: has become shorter"};
   return text;
 }
 
