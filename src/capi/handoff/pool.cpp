@@ -81,12 +81,7 @@ aqua_error* aqua_kv_pool_attach(aqua_runtime runtime, const aqua_kv_pool_options
 }
 
 aqua_error* aqua_kv_pool_free(aqua_kv_pool pool) {
-  return call([&]() -> Result<void> {
-    constexpr const char* what = "aqua_kv_pool_free";
-    AQUA_TRY(check_may_wait(what));
-    AQUA_ASSIGN(const auto last, kv_pools().end(what, pool.id));
-    return {};
-  });
+  return free_waiting("aqua_kv_pool_free", kv_pools(), pool.id);
 }
 
 aqua_error* aqua_kv_pool_get_status(aqua_kv_pool pool, aqua_kv_pool_status* status) {

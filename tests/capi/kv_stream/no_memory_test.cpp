@@ -69,7 +69,7 @@ TEST_F(NoMemoryStreamer, WhatHasArrivedComesToItsSuccessor) {
   freed(aqua_stream_in_free(in));
   freed(aqua_stream_out_free(out));
   leave(prefill);
-  for (const aqua_streamer streamer : decode) leave(streamer);
+  leave(decode);
 }
 
 }  // namespace

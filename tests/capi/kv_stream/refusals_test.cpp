@@ -77,8 +77,7 @@ class CapiStreamerRefusals : public CapiStreamer {
 };
 
 TEST_F(CapiStreamerRefusals, HandlesThatAreNone) {
-  const std::array<aqua_streamer, 2> decode{open_decode(0), open_decode(1)};
-  for (const aqua_streamer streamer : decode) admit(streamer, 1);
+  const auto decode = open_decode_ranks();
   const aqua_streamer prefill = open_prefill();
   const aqua_stream_out out = begin(prefill, 7);
   send(prefill, out, 1);
@@ -91,7 +90,7 @@ TEST_F(CapiStreamerRefusals, HandlesThatAreNone) {
   EXPECT_EQ(code_of(aqua_stream_in_free(in)), AQUA_OK);
   EXPECT_EQ(code_of(aqua_stream_out_free(out)), AQUA_OK);
   leave(prefill);
-  for (const aqua_streamer streamer : decode) leave(streamer);
+  leave(decode);
   expect_refused(prefill);
   expect_refused(out);
   expect_refused(in);
@@ -236,8 +235,7 @@ TEST_F(CapiStreamerRefusals, SequencesThatCannotBeStreamedOut) {
 }
 
 TEST_F(CapiStreamerRefusals, WhatCannotBeSaidOfASequence) {
-  const std::array<aqua_streamer, 2> decode{open_decode(0), open_decode(1)};
-  for (const aqua_streamer streamer : decode) admit(streamer, 1);
+  const auto decode = open_decode_ranks();
   const aqua_streamer prefill = open_prefill();
   const aqua_stream_out out = begin(prefill, 7);
   ASSERT_EQ(until_ready(prefill, out), AQUA_OK);
@@ -280,7 +278,7 @@ TEST_F(CapiStreamerRefusals, WhatCannotBeSaidOfASequence) {
   EXPECT_EQ(code_of(aqua_stream_in_free(in_)), AQUA_OK);
   EXPECT_EQ(code_of(aqua_stream_out_free(out)), AQUA_OK);
   leave(prefill);
-  for (const aqua_streamer streamer : decode) leave(streamer);
+  leave(decode);
 }
 
 TEST_F(CapiStreamerRefusals, AKernelThatFreesAStreamOrItsStreamer) {

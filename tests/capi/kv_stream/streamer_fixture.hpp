@@ -92,8 +92,17 @@ class CapiStreamer : public CapiFixture {
   [[nodiscard]] aqua_streamer open_decode(std::uint32_t rank) const {
     return open_streamer(decode_.at(rank), decode_options(rank));
   }
+  // Both ranks, each with room for one sequence.
+  [[nodiscard]] std::array<aqua_streamer, 2> open_decode_ranks() const {
+    const std::array<aqua_streamer, 2> ranks{open_decode(0), open_decode(1)};
+    for (const aqua_streamer rank : ranks) admit(rank, 1);
+    return ranks;
+  }
   static void leave(aqua_streamer streamer) {
     EXPECT_EQ(code_of(aqua_streamer_free(streamer)), AQUA_OK);
+  }
+  static void leave(const std::array<aqua_streamer, 2>& ranks) {
+    for (const aqua_streamer rank : ranks) leave(rank);
   }
   [[nodiscard]] static aqua_streamer_status status_of(aqua_streamer streamer) {
     aqua_streamer_status status = AQUA_STREAMER_STATUS_INIT;

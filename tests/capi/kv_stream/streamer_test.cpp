@@ -69,8 +69,7 @@ TEST_F(CapiStreamer, FromOneRankToTwoEachByteIsWhereItBelongs) {
 }
 
 TEST_F(CapiStreamer, WhatIsFinishedArrivesAlsoIfItsSenderIsGone) {
-  const std::array<aqua_streamer, 2> decode{open_decode(0), open_decode(1)};
-  for (const aqua_streamer streamer : decode) admit(streamer, 1);
+  const auto decode = open_decode_ranks();
   const aqua_streamer prefill = open_prefill();
   const aqua_stream_out out = begin(prefill, 7);
   send(prefill, out, 3);
@@ -91,8 +90,7 @@ TEST_F(CapiStreamer, WhatIsFinishedArrivesAlsoIfItsSenderIsGone) {
 }
 
 TEST_F(CapiStreamer, WhatIsTakenBackIsStreamedAsAnotherAttempt) {
-  const std::array<aqua_streamer, 2> decode{open_decode(0), open_decode(1)};
-  for (const aqua_streamer streamer : decode) admit(streamer, 1);
+  const auto decode = open_decode_ranks();
   const aqua_streamer prefill = open_prefill();
   const aqua_stream_out first = begin(prefill, 7);
   ASSERT_EQ(until_ready(prefill, first), AQUA_OK);
@@ -116,12 +114,11 @@ TEST_F(CapiStreamer, WhatIsTakenBackIsStreamedAsAnotherAttempt) {
   }
   EXPECT_EQ(code_of(aqua_stream_out_free(second)), AQUA_OK);
   leave(prefill);
-  for (const aqua_streamer streamer : decode) leave(streamer);
+  leave(decode);
 }
 
 TEST_F(CapiStreamer, WhatIsNotWantedIsGivenUpAndItsRoomIsThereForAnother) {
-  const std::array<aqua_streamer, 2> decode{open_decode(0), open_decode(1)};
-  for (const aqua_streamer streamer : decode) admit(streamer, 1);
+  const auto decode = open_decode_ranks();
   const aqua_streamer prefill = open_prefill();
   const aqua_stream_out ended = begin(prefill, 7);
   send(prefill, ended, 3);
@@ -160,12 +157,11 @@ TEST_F(CapiStreamer, WhatIsNotWantedIsGivenUpAndItsRoomIsThereForAnother) {
     EXPECT_EQ(code_of(aqua_stream_out_free(out)), AQUA_OK);
   }
   leave(prefill);
-  for (const aqua_streamer streamer : decode) leave(streamer);
+  leave(decode);
 }
 
 TEST_F(CapiStreamer, WhatAnotherAttemptOvertakesIsToldAndFinished) {
-  const std::array<aqua_streamer, 2> decode{open_decode(0), open_decode(1)};
-  for (const aqua_streamer streamer : decode) admit(streamer, 1);
+  const auto decode = open_decode_ranks();
   const aqua_streamer prefill = open_prefill();
   const aqua_stream_out first = begin(prefill, 7);
   send(prefill, first, 3);
@@ -194,7 +190,7 @@ TEST_F(CapiStreamer, WhatAnotherAttemptOvertakesIsToldAndFinished) {
     EXPECT_EQ(code_of(aqua_stream_out_free(out)), AQUA_OK);
   }
   leave(prefill);
-  for (const aqua_streamer streamer : decode) leave(streamer);
+  leave(decode);
 }
 
 TEST_F(CapiStreamer, AStreamKeepsItsStreamerAndTheRuntimeOpen) {

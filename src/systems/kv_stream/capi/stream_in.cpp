@@ -89,12 +89,7 @@ aqua_error* aqua_stream_in_stream_wait(aqua_stream_in in, aqua_stream stream, ui
 }
 
 aqua_error* aqua_stream_in_free(aqua_stream_in in) {
-  return call([&]() -> Result<void> {
-    constexpr const char* what = "aqua_stream_in_free";
-    AQUA_TRY(check_may_wait(what));
-    AQUA_ASSIGN(const auto last, stream_ins().end(what, in.id));
-    return {};
-  });
+  return free_waiting("aqua_stream_in_free", stream_ins(), in.id);
 }
 
 }  // extern "C"

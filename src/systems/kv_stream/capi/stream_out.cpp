@@ -139,12 +139,7 @@ aqua_error* aqua_stream_out_cancel(aqua_stream_out out) {
 }
 
 aqua_error* aqua_stream_out_free(aqua_stream_out out) {
-  return call([&]() -> Result<void> {
-    constexpr const char* what = "aqua_stream_out_free";
-    AQUA_TRY(check_may_wait(what));
-    AQUA_ASSIGN(const auto last, stream_outs().end(what, out.id));
-    return {};
-  });
+  return free_waiting("aqua_stream_out_free", stream_outs(), out.id);
 }
 
 }  // extern "C"

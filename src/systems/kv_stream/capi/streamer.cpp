@@ -73,12 +73,7 @@ aqua_error* aqua_streamer_open(aqua_runtime runtime, aqua_layout layout,
 }
 
 aqua_error* aqua_streamer_free(aqua_streamer streamer) {
-  return call([&]() -> Result<void> {
-    constexpr const char* what = "aqua_streamer_free";
-    AQUA_TRY(check_may_wait(what));
-    AQUA_ASSIGN(const auto last, streamers().end(what, streamer.id));
-    return {};
-  });
+  return free_waiting("aqua_streamer_free", streamers(), streamer.id);
 }
 
 aqua_error* aqua_streamer_get_status(aqua_streamer streamer, aqua_streamer_status* status) {
