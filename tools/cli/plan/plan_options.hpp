@@ -32,8 +32,8 @@ struct PlanOptions {
   double price = 0;
   sim::Swapping swap = sim::Swapping::may;
   double swap_lent_gb = 0;  // of neighbours, for each machine
-  std::optional<std::uint64_t>
-      requests{};                  // at once; 0: always enough; none: as many as the trace's
+  // At once; 0: always enough; none: as many as the trace has.
+  std::optional<std::uint64_t> requests{};
   std::uint64_t simulated = 1024;  // beside, or as many as come
   bool explain = false;
   bool json = false;
