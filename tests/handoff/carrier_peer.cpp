@@ -13,8 +13,7 @@
 //   delivered               answers what has become of the next, and the code of a refusal
 //   confirm                 confirms all that was taken
 //   take N                  accepts N parcels, the next that come, lets them land and compares
-//   every
-//                           byte; answers their ids
+//                           every byte; answers their ids
 //   superseded              answers how many of what was taken are, once some are
 //   check                   lets all that was taken land again and compares every byte
 //   finish                  ends all that was taken
