@@ -43,8 +43,6 @@ class InWanted {
 }  // namespace aqua::capi
 
 using namespace aqua::capi;
-using aqua::Code;
-using aqua::Error;
 using aqua::Result;
 
 extern "C" {
