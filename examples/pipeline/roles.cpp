@@ -39,7 +39,7 @@ std::optional<Rewire> serve(Stage& stage, const Options& options, unsigned term,
     if (!order) return {};
     if (order->contains("listen")) return order->get<Rewire>();
     stage.resume(order->get<Connect>(), survey);
-    wiring.connect(orders.fd());
+    wiring.connect(orders);
     stage.named_step().reached("connected");
     say(Wired{.term = term, .connected = true});
     return stage.run(wiring, orders);

@@ -78,11 +78,12 @@ Listener::Listener(const std::filesystem::path& socket) : socket_(make_socket())
   }
 }
 
-Link Listener::accept(int orders) {
+Link Listener::accept(const Orders& orders) {
   for (;;) {
-    pollfd waiting[]{{socket_.get(), POLLIN, 0}, {orders, POLLIN, 0}};
-    (void)::poll(waiting, std::size(waiting), -1);
-    if (waiting[1].revents != 0) throw NeighbourGone("a neighbour does not come");
+    pollfd waiting[]{{socket_.get(), POLLIN, 0}, {orders.fd(), POLLIN, 0}};
+    if (!orders.has_read()) (void)::poll(waiting, std::size(waiting), -1);
+    if (orders.has_read() || waiting[1].revents != 0)
+      throw NeighbourGone("a neighbour does not come");
     if ((waiting[0].revents & POLLIN) == 0) continue;  // a signal
     Fd made(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (made.valid()) return {"a neighbour", std::move(made)};

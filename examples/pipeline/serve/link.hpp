@@ -15,6 +15,7 @@
 
 #include "fd.hpp"
 #include "must.hpp"
+#include "serve/orders.hpp"
 
 namespace aqua::pipeline {
 
@@ -51,9 +52,9 @@ class Link {
 class Listener {
  public:
   explicit Listener(const std::filesystem::path& socket);
-  // NeighbourGone where `orders` becomes readable first: who is waited for has died, and the
+  // NeighbourGone where an order comes first, or has come: who is waited for has died, and the
   // orchestrator says how to go on.
-  [[nodiscard]] Link accept(int orders);
+  [[nodiscard]] Link accept(const Orders& orders);
 
  private:
   example::Fd socket_;

@@ -19,6 +19,8 @@ class Orders {
  public:
   explicit Orders(int fd) : fd_(fd), lines_(fd) {}
   [[nodiscard]] int fd() const { return fd_; }
+  // Whether next() would not wait, by what was read before; fd() tells only what comes after that.
+  [[nodiscard]] bool has_read() const { return !read_.empty() || lines_.ended(); }
 
   // Whether one is here that ends what the process does. Waits for nothing.
   [[nodiscard]] bool rewire_comes() {
@@ -31,10 +33,10 @@ class Orders {
 
   // Whether next() would not wait; waits so long for that.
   [[nodiscard]] bool comes(std::chrono::milliseconds patience) {
-    if (read_.empty() && !lines_.ended()) {
+    if (!has_read()) {
       for (std::string& line : lines_.read(patience)) read_.push_back(std::move(line));
     }
-    return !read_.empty() || lines_.ended();
+    return has_read();
   }
 
   // Waits for the next one. None: the orchestrator has closed its end.

@@ -29,7 +29,7 @@ std::filesystem::path Wiring::socket_of(unsigned stage, unsigned rank) const {
                        "-" + std::to_string(term_) + ".sock");
 }
 
-void Wiring::connect(int orders) {
+void Wiring::connect(const Orders& orders) {
   const auto reach = [&](unsigned stage, unsigned rank) {
     Place there = place_;
     there.stage = stage;

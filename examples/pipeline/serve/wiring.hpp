@@ -35,8 +35,8 @@ class Wiring {
   // Listens, for those of the same term; nobody is connected yet.
   Wiring(Place place, const std::filesystem::path& directory, unsigned term);
   // All processes of the pipeline listen. Returns once each neighbour is connected. NeighbourGone
-  // where one has died meanwhile, or `orders` becomes readable.
-  void connect(int orders);
+  // where one has died meanwhile, or another order is there.
+  void connect(const Orders& orders);
 
   // The first stage has none before it, the last none behind it: they talk with the orchestrator.
   [[nodiscard]] Link& before() { return before_; }

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/link.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "fd.hpp"
+#include "serve/resuming.hpp"
+
+namespace aqua::pipeline {
+namespace {
+
+class ListenerWithOrders : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe(ends.data()), 0);
+    read_ = example::Fd(ends[0]);
+    write_ = example::Fd(ends[1]);
+    orders_.emplace(read_.get());
+    listener_.emplace(socket_);
+  }
+  void TearDown() override { std::filesystem::remove(socket_); }
+
+  void order(const nlohmann::json& message) {
+    ASSERT_TRUE(example::write_line(write_.get(), message));
+  }
+
+  const std::filesystem::path socket_ = std::filesystem::path(::testing::TempDir()) /
+                                        ("listener-" + std::to_string(::getpid()) + ".sock");
+  example::Fd read_{}, write_{};
+  std::optional<Orders> orders_{};
+  std::optional<Listener> listener_{};
+};
+
+TEST_F(ListenerWithOrders, TakesWhoConnects) {
+  Link there = Link::connect("it", socket_);
+  Link here = listener_->accept(*orders_);
+  const int sent = 7;
+  there.send_values(std::span(&sent, 1));
+  int got = 0;
+  here.receive_values(std::span(&got, 1));
+  EXPECT_EQ(got, sent);
+}
+
+TEST_F(ListenerWithOrders, WaitsNoLongerOnceAnOrderComes) {
+  order(Rewire{2});
+  EXPECT_THROW((void)listener_->accept(*orders_), NeighbourGone);
+  EXPECT_EQ(orders_->next()->get<Rewire>().listen, 2U);
+}
+
+// Somebody may die while this process is still busy with what comes before connecting: both orders
+// are read at once then, and nothing more comes.
+TEST_F(ListenerWithOrders, DoesNotWaitWhereAnOrderWasReadTogetherWithTheOneBefore) {
+  order(Connect{.connect = 1});
+  order(Rewire{2});
+  EXPECT_EQ(orders_->next()->get<Connect>().connect, 1U);
+  EXPECT_THROW((void)listener_->accept(*orders_), NeighbourGone);
+  EXPECT_EQ(orders_->next()->get<Rewire>().listen, 2U);
+}
+
+TEST_F(ListenerWithOrders, DoesNotWaitOnceTheOrchestratorIsGone) {
+  order(Connect{.connect = 1});
+  write_.reset();
+  EXPECT_EQ(orders_->next()->get<Connect>().connect, 1U);
+  EXPECT_THROW((void)listener_->accept(*orders_), NeighbourGone);
+  EXPECT_EQ(orders_->next(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace aqua::pipeline
