@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine as the destination of moves (docs/engine/migration.md).
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -15,8 +16,10 @@ using example::must;
 using migration::DestinationCommand;
 using migration::DestinationEvent;
 
-// Room for what an answer may grow by until it is held. These ids cross in the note.
-constexpr std::uint32_t kGrowth = 512;
+// Room for what an answer may grow by until it is held: the first that fits. Whoever counts on the
+// memory of this engine counts tokens that are there, so this is to be little beside them; the
+// source holds the answer before it outgrows its room.
+constexpr std::array<std::uint32_t, 2> kGrowth{128, 32};
 
 std::vector<Token> ids_of(const std::string& state) {
   std::vector<Token> ids(state.size() / sizeof(Token));
@@ -35,15 +38,17 @@ void Engine::receive(Arrival& arrival) {
     return arrival.out->say(failed_event("its KV is in memory of the engine's own"), true);
   const Asked& asked = arrival.asked;
   const auto known = static_cast<std::uint32_t>(asked.prompt.size());
-  const std::uint32_t room = known + std::min(kGrowth, asked.max_tokens);
-  const std::uint32_t blocks = cache_.blocks_for(room);
-  const auto fits = [&] {
+  std::uint32_t room = 0, blocks = 0;
+  const auto fits = [&](std::uint32_t growth) {
+    room = known + std::min(growth, asked.max_tokens);
+    blocks = cache_.blocks_for(room);
     set_capacity();
     const schedule::SchedulerStatus now = scheduler_->status();
     return now.device_blocks_held + blocks <= now.device_blocks;
   };
-  if (!fits()) kept_.drop_all();
-  if (!fits()) return arrival.out->say(failed_event("it has no room"), true);
+  if (!fits(kGrowth.front())) kept_.drop_all();
+  if (std::ranges::none_of(kGrowth, fits))
+    return arrival.out->say(failed_event("it has no room"), true);
   rooms_ += blocks;
   arrival.out->say(reserved_event(room));
   incoming_.push_back({.asked = std::move(arrival.asked), .out = arrival.out, .room = blocks});
