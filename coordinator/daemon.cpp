@@ -120,7 +120,7 @@ Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::shar
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
-                                              std::function<void(const Error&)> on_fatal) {
+                                              const std::function<void(const Error&)>& on_fatal) {
   (void)spdlog::default_logger();  // made before there are threads that log
   std::unique_ptr<TlsIdentity> tls;
   if (options.tls_listen) {

@@ -36,7 +36,8 @@ class Daemon {
   // Serves when this returns. `on_fatal` is called, from any thread, when the store can never be
   // written again: end the process, the next one begins with what is written.
   [[nodiscard]] static Result<std::unique_ptr<Daemon>> start(
-      const Options& options, std::function<void(const Error&)> on_fatal = [](const Error&) {});
+      const Options& options,
+      const std::function<void(const Error&)>& on_fatal = [](const Error&) {});
   // Ends watches, promises nothing more, lets replies under way end (for drain_timeout), cuts
   // connections, removes the sockets, then gives up the data directory.
   ~Daemon();
