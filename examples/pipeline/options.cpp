@@ -70,6 +70,7 @@ void add_stage_options(CommandLine& line, Options& options) {
   line.group("")  // not in the help
       .flag("--stage-role", options.stage_role, "")
       .flag("--keeper-role", options.keeper_role, "")
+      .flag("--log-steps", options.log_steps, "")
       .text("--pipeline", options.place.pipeline, "NAME", "")
       .number("--stage", options.place.stage, 0, 1000, "N", "")
       .number("--rank", options.place.rank, 0, 1000, "N", "")
@@ -112,6 +113,9 @@ CommandLine options_line(Options& options) {
             "damage one byte of a key behind its prompt: the run must fail, or proves nothing")
       .text("--keeper-binary", options.keeper, "PROGRAM",
             "the aqua-keeper program; default: of the same build")
+      .text("--record", options.record, "FILE",
+            "write how long each step of each stage took, for aqua simulate --calibrate; of one "
+            "pipeline of one rank a stage, whose --batch is its stages")
       .flag("--json", options.json, "print the result as JSON");
   add_stage_options(line, options);
   return line;
@@ -127,6 +131,10 @@ void check_options(const Options& options) {
   if (options.decode) check("--decode", *options.decode);
   if (options.prefill.has_value() != options.decode.has_value())
     throw example::Failure("--prefill and --decode go together");
+  const PipelineShape& one = options.colocated;
+  if (!options.record.empty() &&
+      (options.prefill || options.compare || one.ranks != 1 || options.batch != one.stages))
+    throw example::Failure("--record wants --colocated Sx1 and --batch S, and no --compare");
   if (options.compare && options.kill.empty()) throw example::Failure("--compare wants a --kill");
   (void)kills(options);
 }

@@ -63,6 +63,7 @@ struct Options {
   bool standby = false;
   bool compare = false;
   Recover recover = Recover::replicas;
+  std::filesystem::path record{};  // empty: nothing is recorded
 
   [[nodiscard]] ModelShape model_shape() const {
     ModelShape all = model;
@@ -82,6 +83,7 @@ struct Options {
 
   // --- for the processes that it starts ---
   bool stage_role = false, keeper_role = false;
+  bool log_steps = false;
   Place place{};
   unsigned term = 1;
   std::string die_at{};  // one of kNamedSteps

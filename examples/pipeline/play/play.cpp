@@ -13,6 +13,7 @@
 #include "aqua/handoff/segments.hpp"
 #include "daemon_program.hpp"
 #include "must.hpp"
+#include "play/record.hpp"
 #include "play/serving.hpp"
 #include "verdict.hpp"
 #include "workplace.hpp"
@@ -98,6 +99,7 @@ class Play {
     Options alone = options_;
     alone.flip = alone.replicate = alone.standby = false;
     alone.prefill = alone.decode = {};
+    alone.record.clear();
     alone.kill.clear();
     directory_ = base_.path();
     Processes one_process = start(kReference, {1, 1}, alone);
@@ -113,6 +115,10 @@ class Play {
     Served served = Serving(pipeline, pipeline, requests_, options, stop_)
                         .run(killing(options, {&pipeline}, keeper ? &*keeper : nullptr));
     const bool in_peace = pipeline.finish();
+    if (!options.record.empty()) {
+      write_recording(options, requests_, served,
+                      StepLog::read(directory_, options.colocated.stages));
+    }
     if (keeper && in_peace) served.segments_left = segments_left();
     return served;
   }

@@ -27,6 +27,7 @@ std::vector<std::string> model_arguments(const Options& options) {
                                 "--block-tokens",  std::to_string(options.cache.tokens_per_block)};
   if (options.cache.heads_first) line.emplace_back("--heads-first");
   if (options.replicate) line.emplace_back("--replicate");
+  if (!options.record.empty()) line.emplace_back("--log-steps");
   if (options.prefill) {
     for (const auto& [name, shape] :
          {std::pair("--prefill", *options.prefill), std::pair("--decode", *options.decode)})

@@ -16,14 +16,14 @@ Serving::Serving(Processes& prefill, Processes& decode, const std::vector<Reques
     : prefill_(prefill), decode_(decode), requests_(requests), options_(options), stop_(stop) {}
 
 Served Serving::run(const std::function<void(std::size_t tokens)>& on_tokens) {
-  const auto begin = Clock::now();
+  served_.began = Clock::now();
   begin_more();
   while (!running_.empty()) {
     listen();
     if (on_tokens) on_tokens(served_.tokens);
     recover_broken();
   }
-  served_.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  served_.seconds = std::chrono::duration<double>(Clock::now() - served_.began).count();
   served_.deaths = decode_.deaths() + (apart() ? prefill_.deaths() : 0);
   served_.latency_seconds /= static_cast<double>(requests_.size());
   return std::move(served_);
@@ -176,6 +176,7 @@ void Serving::recover(Processes& broken) {
   std::vector<Sampled> said;
   std::vector<Word> again;
   kv_stream::RecoveryPlan plan;
+  Interruption interruption{.noticed = noticed};
   for (bool connected = false; !connected;) {
     for (const Sampled& each : broken.replace_killed()) {
       const auto delivered = deliver(each);
@@ -188,6 +189,8 @@ void Serving::recover(Processes& broken) {
     if (!marks) continue;
     plan = plan_for(options_.model_shape(), broken.shape(), broken.lost(), interrupted, *marks,
                     rates_);
+    const auto lost = std::ranges::find(broken.lost(), true);
+    interruption.stage = static_cast<unsigned>(lost - broken.lost().begin());
     auto resumes = resumes_of(plan);
     for (const auto& [sequence, request] : running_) {
       const bool named = std::ranges::find(resumes, sequence, &Resume::sequence) != resumes.end();
@@ -201,6 +204,8 @@ void Serving::recover(Processes& broken) {
   }
   ++served_.recoveries;
   noticed_ = noticed;
+  interruption.resumed = Clock::now();
+  served_.interruptions.push_back(interruption);
   for (const Sampled& each : said) {
     if (!running_.contains(each.sequence)) {
       end(each.sequence);

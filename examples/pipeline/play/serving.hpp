@@ -18,13 +18,22 @@
 
 namespace aqua::pipeline {
 
+// A stage's process was killed.
+struct Interruption {
+  unsigned stage = 0;
+  // It was noticed; all stages go on.
+  std::chrono::steady_clock::time_point noticed{}, resumed{};
+};
+
 // Tokens by sequence.
 using Answers = std::map<Word, std::vector<std::uint32_t>>;
 
 struct Served {
   Answers answers{};
   std::size_t tokens = 0;  // of all answers
+  std::chrono::steady_clock::time_point began{};
   double seconds = 0;
+  std::vector<Interruption> interruptions{};
   unsigned recoveries = 0;
   unsigned deaths = 0;             // of processes; several may go into one recovery
   std::size_t computed_again = 0;  // tokens, prompts too, whose KV had been there

@@ -35,6 +35,7 @@ Stage::Stage(Runtime& runtime, const Options& options)
   if (options.prefill) streams_.emplace(runtime, options, cache_);
   // Prompts that prefill has not streamed to their end are computed again.
   if (options.replicate && place_.pipeline != kPrefill) replicas_.emplace(runtime, options, cache_);
+  if (options.log_steps) log_.emplace(options.directory, place_.stage);
 }
 
 Stage::~Stage() {
@@ -131,12 +132,14 @@ std::optional<Rewire> Stage::run(Wiring& wiring, Orders& orders) {
 }
 
 void Stage::take(Step& step, Wiring& wiring) {
+  const auto begin = StepClock::now();
   if (step.head.count > 0) {
     compute(step, wiring);
   } else {
     end(step.head);
   }
   pass_on(step, wiring);
+  if (log_ && step.head.count > 0) log_->add(step.head, begin);
 }
 
 void Stage::end(const StepHead& step) {

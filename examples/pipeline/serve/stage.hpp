@@ -17,6 +17,7 @@
 #include "serve/orders.hpp"
 #include "serve/resuming.hpp"
 #include "serve/step.hpp"
+#include "serve/step_log.hpp"
 #include "serve/wiring.hpp"
 #include "stream/replicas.hpp"
 #include "stream/streams.hpp"
@@ -62,6 +63,7 @@ class Stage {
   KvCache cache_;
   std::optional<Streams> streams_{};        // where prefill and decode are apart
   std::optional<Replicas> replicas_{};      // where they are asked for
+  std::optional<StepLog> log_{};            // likewise
   std::map<Word, std::uint32_t> cached_{};  // tokens whose KV is here
   std::set<Word> streamed_{};               // sequences whose prompt was taken
   bool fresh_ = true;                       // nothing was ever computed or restored here
