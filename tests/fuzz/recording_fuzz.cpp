@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a recording of an engine: never a crash, and costs fitted to what is accepted are
-// times.
+// Any bytes as a recording of an engine, and of a pipeline: never a crash, and costs fitted to what
+// is accepted are times.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "tools/sim/cost/cost_fit.hpp"
+#include "tools/sim/pipeline/real/prediction.hpp"
 
 namespace {
 
@@ -55,10 +56,37 @@ void check_fit(Recording recording) {
   }
 }
 
+void check_pipeline(PipelineRecording recording) {
+  require(recording.stages <= recording.layers && recording.requests.size() >= 2);
+  const std::size_t there = recording.steps.size();
+  for (std::size_t i = 0; there > 0 && recording.steps.size() < 100; ++i)
+    recording.steps.push_back(recording.steps[i]);
+  const auto fit = fit_steps(recording);
+  if (!fit.ok()) return;
+  const StepCosts& costs = fit->costs;
+  for (const double seconds :
+       {costs.per_step, costs.per_token, costs.per_layer, costs.per_layer_token,
+        costs.per_layer_pair, costs.hop, costs.turn, costs.outage})
+    require_time(seconds);
+  std::uint64_t tokens = 0;
+  for (const TraceRequest& request : recording.requests) tokens += request.output_tokens;
+  if (tokens * recording.stages > 20'000 || recording.outages.size() > 8) return;
+  const auto made = predict(*fit, recording, recording);
+  if (!made.ok()) return;
+  require_time(made->predicted_s);
+  require(made->predicted_busy_s.size() == recording.stages);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto parsed = parse_recording({reinterpret_cast<const char*>(data), size});
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (auto pipeline = parse_pipeline_recording(text); pipeline.ok()) {
+    check_pipeline(std::move(pipeline).value());
+  } else {
+    require(pipeline.error().code == aqua::Code::invalid_argument);
+  }
+  const auto parsed = parse_recording(text);
   if (!parsed.ok()) {
     require(parsed.error().code == aqua::Code::invalid_argument);
     return 0;

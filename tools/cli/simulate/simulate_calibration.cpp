@@ -2,13 +2,15 @@
 #include "tools/cli/simulate/simulate_calibration.hpp"
 
 #include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "base/concat.hpp"
+#include "base/read_file.hpp"
 #include "base/try.hpp"
+#include "tools/cli/simulate/calibration_text.hpp"
+#include "tools/cli/simulate/pipeline_calibration.hpp"
 #include "tools/report/text.hpp"
 #include "tools/sim/cost/prediction.hpp"
 
@@ -29,17 +31,6 @@ constexpr std::array kRows{Row{"TTFT mean", "ttft_mean_s", &sim::Metrics::ttft_m
                            Row{"TPOT p99", "tpot_p99_s", &sim::Metrics::tpot_p99_s},
                            Row{"latency mean", "latency_mean_s", &sim::Metrics::latency_mean_s},
                            Row{"makespan", "makespan_s", &sim::Metrics::makespan_s}};
-
-double percent_off(double said, double was) {
-  return was > 0 ? (said / was - 1) * 100 : 0;
-}
-
-template <typename... Values>
-std::string line(const char* format, Values... values) {
-  char text[200];
-  (void)std::snprintf(text, sizeof text, format, values...);
-  return text;
-}
 
 json fit_json(const sim::CostFitReport& report) {
   const sim::CostFit& fit = report.fit;
@@ -127,7 +118,10 @@ Result<void> covers(const sim::CostFitReport& fit, const SimulateOptions& option
 }  // namespace
 
 Result<std::string> run_calibration(const SimulateOptions& options) {
-  AQUA_ASSIGN(const sim::Recording base, sim::load_recording(options.calibrate));
+  AQUA_ASSIGN(const std::string recorded, read_file(options.calibrate));
+  if (is_pipeline_recording(recorded)) return run_pipeline_calibration(options, recorded);
+  AQUA_ASSIGN(const sim::Recording base,
+              of_file(options.calibrate, sim::parse_recording(recorded)));
   AQUA_ASSIGN(const sim::CostFitReport fit, sim::fit_costs(base));
   std::string text = options.calibrate + ": " + base.engine + "\n" + fit_table(fit);
   json all{{"calibration", fit_json(fit)}, {"engine", base.engine}};

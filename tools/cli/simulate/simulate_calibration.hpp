@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `aqua simulate --calibrate FILE --predict FILE,...`: how close the simulator comes to an engine
-// that was recorded.
+// `aqua simulate --calibrate FILE --predict FILE,...`: how close the simulator comes to an engine,
+// or a pipeline of processes, that was recorded.
 #pragma once
 
 #include <string>

@@ -176,7 +176,10 @@ void add_engine(CommandLine& line, SimulateOptions& o) {
 }
 
 void add_report(CommandLine& line, SimulateOptions& o) {
-  line.group("How close it comes to an engine (examples/llama_cpp: llama_serve records)")
+  line.group(
+          "How close it comes to an engine (examples/llama_cpp: llama_serve records), or a "
+          "pipeline of "
+          "processes (examples/pipeline --record)")
       .text("--calibrate", o.calibrate, "FILE",
             "fit costs to this recording and show them, and how far they are off")
       .text("--predict", o.predict, "FILE,...",

@@ -9,38 +9,16 @@
 #include "base/shallow_json.hpp"
 #include "base/try.hpp"
 #include "tools/report/text.hpp"
+#include "tools/sim/input/json_rows.hpp"
 
 namespace aqua::sim {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t most_rows = 10'000'000;
 constexpr double most_of_a_request = 1e6;  // seconds, and tokens
 constexpr double most_of_a_run = 1e6;      // seconds
 constexpr double kMost = 1e12;
-
-// Calls `take` with each row of `count` numbers, none negative.
-template <std::size_t count, typename Take>
-void rows(JsonObject& object, const char* key, double limit, Take take) {
-  const json* all = object.take(key);
-  if (all == nullptr) return;
-  if (!all->is_array() || all->size() > most_rows) return object.fail(concat(key, " is no list"));
-  for (std::size_t i = 0; i < all->size(); ++i) {
-    const json& row = (*all)[i];
-    std::array<double, count> values{};
-    bool good = row.is_array() && row.size() == count;
-    for (std::size_t k = 0; good && k < count; ++k) {
-      good = row[k].is_number();
-      if (good) values[k] = row[k].get<double>();
-      good = good && values[k] >= 0 && values[k] <= limit;
-    }
-    if (!good) {
-      return object.fail(concat(key, " row ", i, " is not ", count, " numbers from 0 to ", limit));
-    }
-    take(values);
-  }
-}
 
 schedule::SchedulerOptions scheduler_of(JsonObject& all) {
   schedule::SchedulerOptions options{.swap_tier = Tier::host};
@@ -61,7 +39,7 @@ schedule::SchedulerOptions scheduler_of(JsonObject& all) {
 }
 
 void read_requests(JsonObject& object, Recording& recording) {
-  rows<5>(object, "requests", most_of_a_request, [&](const std::array<double, 5>& row) {
+  read_rows<5>(object, "requests", most_of_a_request, [&](const std::array<double, 5>& row) {
     RequestOutcome request{
         .arrival = picos(row[0]), .first_token = picos(row[3]), .finish = picos(row[4])};
     request.prompt_tokens = static_cast<std::uint32_t>(row[1]);
@@ -94,11 +72,11 @@ Result<Recording> parse_recording(std::string_view text) {
   recording.kv_step_tokens = object.count("kv_step_tokens", 1, 65'536);
   read_requests(object, recording);
   double seconds = 0;
-  rows<6>(object, "iterations", kMost, [&](const std::array<double, 6>& row) {
+  read_rows<6>(object, "iterations", kMost, [&](const std::array<double, 6>& row) {
     seconds += row[0];
     recording.iterations.push_back({row[0], row[1], row[2], row[3], row[4], row[5]});
   });
-  rows<3>(object, "copies", kMost, [&](const std::array<double, 3>& row) {
+  read_rows<3>(object, "copies", kMost, [&](const std::array<double, 3>& row) {
     seconds += row[0];
     recording.copies.push_back({.seconds = row[0], .bytes = row[1], .out = row[2] > 0});
   });
