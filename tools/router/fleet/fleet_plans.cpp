@@ -7,8 +7,6 @@
 
 namespace aqua::router {
 
-using packing::RequestId;
-
 void Fleet::plan_for_ever(const std::stop_token& stop) {
   const MutexLock lock(mu_);
   while (!stop.stop_requested() && !over_) {

@@ -72,7 +72,7 @@ bool asks_for_nothing(const std::string& name, const Json& value) {
   if (name == "n" || name == "best_of") return value == 1;
   if (name == "presence_penalty" || name == "frequency_penalty") return value == 0;
   if (name == "tools") return value.is_array() && value.empty();
-  if (name == "suffix") return value == "";
+  if (name == "suffix") return value.is_string() && value.get_ref<const std::string&>().empty();
   if (name == "response_format") return value.is_object() && value.value("type", Json()) == "text";
   return false;
 }

@@ -148,8 +148,8 @@ void take_split(PipelineShape& shape, const kv_stream::PlanInput& input,
       std::uint64_t{input.prompt_tokens} + std::max(input.reserved_tokens, input.new_tokens);
   shape.swaps = {.memory = input.away,
                  .places = split.token.away,
-                 .host_bytes = split.token.depth * split.token.layers * input.layer_kv_bytes *
-                               split.token.microbatch * tokens};
+                 .host_bytes = std::uint64_t{split.token.depth} * split.token.layers *
+                               input.layer_kv_bytes * split.token.microbatch * tokens};
 }
 
 void take_input(PipelineShape& shape, const kv_stream::PlanInput& input) {
