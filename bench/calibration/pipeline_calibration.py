@@ -3,12 +3,15 @@
 """How well `aqua simulate` predicts a pipeline of real processes on this machine.
 
 Usage: pipeline_calibration.py --pipeline PROGRAM --keeper PROGRAM --aqua PROGRAM [--rounds N]
-                               [--at-most PERCENT] [--json FILE]
+                               [--layer-us N] [--at-most PERCENT] [--json FILE]
 
 Records examples/pipeline with two stages, one of which is killed, fits the simulator's costs to
-that, and predicts the makespan of others: another shape, other lengths, another death. No stage
-shares a core with another one: a machine of two cores is wanted, which does nothing else. What is
-told is the median of N rounds (5), each with recordings of its own.
+that, and predicts the makespan of others: other shapes, other lengths, another death. The median
+of N rounds (3) is told, each with recordings of its own.
+
+Kernels of the emulated devices last as long as a device's would (--layer-us, 300), so that stages
+do not slow each other down by sharing the cores of one machine. With --layer-us 0 they last as long
+as this machine computes.
 """
 
 from __future__ import annotations
@@ -22,13 +25,16 @@ import tempfile
 from pathlib import Path
 from typing import Any, Dict, List
 
-MODEL = ["--layers", "3", "--kv-heads", "24", "--requests", "16"]
+MODEL = ["--layers", "7", "--requests", "16"]
 TWO = ["--colocated", "2x1", "--batch", "2"]
-BASE = TWO + ["--prompt-tokens", "200", "--answer-tokens", "200", "--kill", "colocated:1@30%"]
+LENGTHS = ["--prompt-tokens", "100", "--answer-tokens", "100"]
+BASE = TWO + LENGTHS + ["--kill", "colocated:1@30%"]
 OTHERS: Dict[str, List[str]] = {
-    "one stage": ["--colocated", "1x1", "--batch", "1", "--prompt-tokens", "200", "--answer-tokens", "200"],
-    "longer answers": TWO + ["--prompt-tokens", "100", "--answer-tokens", "400"],
-    "longer prompts, a death": TWO + ["--prompt-tokens", "300", "--answer-tokens", "150", "--kill", "colocated:0@60%"],
+    "one stage": ["--colocated", "1x1", "--batch", "1"] + LENGTHS,
+    "three stages": ["--colocated", "3x1", "--batch", "3"] + LENGTHS,
+    "seven stages": ["--colocated", "7x1", "--batch", "7"] + LENGTHS,
+    "longer answers": TWO + ["--prompt-tokens", "50", "--answer-tokens", "200"],
+    "longer prompts, a death": TWO + ["--prompt-tokens", "200", "--answer-tokens", "60", "--kill", "colocated:0@60%"],
 }
 
 
@@ -36,6 +42,7 @@ def predict(arguments: argparse.Namespace, directory: Path, seed: int) -> Dict[s
     def record(name: str, asked: List[str], seed: int) -> str:
         to = directory / f"{name}.json"
         command = [arguments.pipeline, "--keeper-binary", arguments.keeper, *MODEL, *asked]
+        command += ["--layer-us", str(arguments.layer_us)]
         subprocess.run(command + ["--seed", str(seed), "--record", str(to)], check=True, stdout=subprocess.DEVNULL)
         return str(to)
 
@@ -53,7 +60,8 @@ def main() -> int:
     parser.add_argument("--pipeline", required=True, help="the example's program")
     parser.add_argument("--keeper", required=True, help="aqua-keeper")
     parser.add_argument("--aqua", required=True, help="the aqua command")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--layer-us", type=int, default=300, help="of the example")
     parser.add_argument("--at-most", type=float, help="fail if a makespan is further off (percent)")
     parser.add_argument("--json", help="write the result")
     arguments = parser.parse_args()
@@ -70,7 +78,7 @@ def main() -> int:
     worst = max(abs(row["off_percent_median"]) for row in makespans)
     print(f"makespans are off by {worst:.1f} % at most (goal: 15 %)")
     if arguments.json:
-        result = {"makespans": makespans, "worst_off_percent": worst, "rounds": rounds}
+        result = {"layer_us": arguments.layer_us, "makespans": makespans, "worst_off_percent": worst, "rounds": rounds}
         Path(arguments.json).write_text(json.dumps(result, indent=1))
     return 1 if arguments.at_most is not None and worst > arguments.at_most else 0
 

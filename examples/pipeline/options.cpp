@@ -113,6 +113,10 @@ CommandLine options_line(Options& options) {
             "damage one byte of a key behind its prompt: the run must fail, or proves nothing")
       .text("--keeper-binary", options.keeper, "PROGRAM",
             "the aqua-keeper program; default: of the same build")
+      .number("--layer-us", options.layer_us, 0, 1'000'000, "N",
+              "a layer's kernel lasts at least so many microseconds, a sixteenth of that more for "
+              "each token, a 256th for each that one attends to: devices that are no faster for "
+              "sharing this machine's cores with few others")
       .text("--record", options.record, "FILE",
             "write how long each step of each stage took, for aqua simulate --calibrate; of one "
             "pipeline of one rank a stage, whose --batch is its stages")

@@ -63,6 +63,7 @@ struct Options {
   bool standby = false;
   bool compare = false;
   Recover recover = Recover::replicas;
+  unsigned layer_us = 0;           // that a kernel lasts, as --layer-us says; 0: as fast as it goes
   std::filesystem::path record{};  // empty: nothing is recorded
 
   [[nodiscard]] ModelShape model_shape() const {

@@ -100,6 +100,7 @@ class Play {
     alone.flip = alone.replicate = alone.standby = false;
     alone.prefill = alone.decode = {};
     alone.record.clear();
+    alone.layer_us = 0;
     alone.kill.clear();
     directory_ = base_.path();
     Processes one_process = start(kReference, {1, 1}, alone);

@@ -25,6 +25,8 @@ std::vector<std::string> model_arguments(const Options& options) {
                                 "--layers",        std::to_string(options.model.layers),
                                 "--kv-heads",      std::to_string(options.model.kv_heads),
                                 "--block-tokens",  std::to_string(options.cache.tokens_per_block)};
+  if (options.layer_us > 0)
+    line.insert(line.end(), {"--layer-us", std::to_string(options.layer_us)});
   if (options.cache.heads_first) line.emplace_back("--heads-first");
   if (options.replicate) line.emplace_back("--replicate");
   if (!options.record.empty()) line.emplace_back("--log-steps");

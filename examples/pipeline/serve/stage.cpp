@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "json_lines.hpp"
 #include "must.hpp"
@@ -30,6 +31,7 @@ Stage::Stage(Runtime& runtime, const Options& options)
       named_step_(options.die_at,
                   options.directory / ("died at " + options.die_at + ", " + options.place.name())),
       most_tokens_(options.most_tokens()),
+      layer_us_(options.layer_us),
       stream_(must(emulated::create_stream(runtime), "stream")),
       flip_(options.flip) {
   if (options.prefill) streams_.emplace(runtime, options, cache_);
@@ -187,11 +189,13 @@ void Stage::compute_layer(unsigned layer, Step& step, BlockList blocks, Wiring& 
                           Behind behind) {
   std::vector<Hidden> sums(step.head.count);
   auto kernel = [&, planes = cache_.planes(layer, blocks)] {
+    const auto least = std::chrono::steady_clock::now() + device_time(step.head);
     const KvPlanes kv = kernel_view(planes);
     for (std::uint32_t i = 0; i < step.head.count; ++i) {
       write_kv(model_, part_, layer, kv, step.head.first + i, step.hidden[i]);
       sums[i] = attend(model_, part_, layer, kv, step.head.first + i, step.hidden[i]);
     }
+    if (layer_us_ > 0) std::this_thread::sleep_until(least);
   };
   must(emulated::launch(runtime_, stream_, std::move(kernel)), "launch");
   if (flip_) flip_a_byte(cache_.planes(layer, blocks));
@@ -200,6 +204,12 @@ void Stage::compute_layer(unsigned layer, Step& step, BlockList blocks, Wiring& 
   wiring.add_up(sums);
   for (std::uint32_t i = 0; i < step.head.count; ++i)
     step.hidden[i] = finish_layer(layer, step.hidden[i], sums[i]);
+}
+
+std::chrono::nanoseconds Stage::device_time(const StepHead& step) const {
+  const double tokens = step.count, pairs = tokens * step.first + tokens * (tokens + 1) / 2;
+  const double us = layer_us_ * (1 + tokens / 16 + pairs / 256);
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(us * 1000));
 }
 
 void Stage::flip_a_byte(const KvPlanes& planes) {

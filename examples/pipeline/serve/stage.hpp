@@ -6,6 +6,7 @@
 // Threads: one. Errors: Failure. The runtime outlives it.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <set>
@@ -53,6 +54,8 @@ class Stage {
   // `behind` is called once the layer's kernel is queued.
   template <typename Behind>
   void compute_layer(unsigned layer, Step& step, BlockList blocks, Wiring& wiring, Behind behind);
+  // That a layer's kernel lasts at least.
+  [[nodiscard]] std::chrono::nanoseconds device_time(const StepHead& step) const;
   void flip_a_byte(const KvPlanes& planes);
   void pass_on(const Step& step, Wiring& wiring);
 
@@ -70,6 +73,7 @@ class Stage {
   const NamedStep named_step_;
   unsigned steps_ = 0;
   const std::uint32_t most_tokens_;  // of a sequence
+  const unsigned layer_us_;
   Stream stream_;
   bool flip_;  // a byte is still to be damaged
 };

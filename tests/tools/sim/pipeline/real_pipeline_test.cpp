@@ -114,6 +114,15 @@ TEST(StepFit, SaysHowFarItIsOffOnStepsThatItWasNotFittedTo) {
   EXPECT_EQ(fit.fitted + fit.checked, base(0.2).steps.size());
 }
 
+// Five stages of one layer do not say how two layers would do; proportion is the best guess.
+TEST(StepFit, OfStagesThatAreAlikeAllCountsByLayers) {
+  const StepFit fit = must(fit_steps(record(5, lengths(40, 200, 60, 1), truth(), 0)));
+  EXPECT_EQ(fit.costs.per_step, 0);
+  EXPECT_EQ(fit.costs.per_token, 0);
+  const StageLayers one{.first = 1, .count = 1, .of = kLayers};
+  EXPECT_NEAR(fit.costs.step(one, 1, 200) / truth().step(one, 1, 200), 1, 0.001);
+}
+
 TEST(StepFit, WantsAHundredStepsAndSomeOfEachStage) {
   PipelineRecording few = base(0);
   few.steps.resize(99);

@@ -20,9 +20,12 @@ constexpr std::size_t kLeastSteps = 100;
 // Times in microseconds, pairs in thousands: near each other in size, for the solver.
 constexpr double kMicro = 1e6, kKilo = 1e3;
 
-std::vector<double> row_of(const RecordedStep& step, const StageLayers& stage) {
+// Stages of equally many layers do not tell what is for a step and what for a layer: all of it is
+// taken for the layers' then.
+std::vector<double> row_of(const RecordedStep& step, const StageLayers& stage, bool alike) {
   const double tokens = step.tokens, layers = stage.count;
-  return {1, tokens, layers, layers * tokens, layers * step.pairs() / kKilo};
+  return {alike ? 0.0 : 1.0, alike ? 0.0 : tokens, layers, layers * tokens,
+          layers * step.pairs() / kKilo};
 }
 
 // Of every `stride`-th step from `from` on, weighted by what `before` says that it takes: noise is
@@ -31,13 +34,14 @@ StepCosts fit(const PipelineRecording& recording, std::size_t stride,
               const std::optional<StepCosts>& before = {}) {
   constexpr double kShortest = 1e-6;
   const auto stages = stages_of(recording.layers, recording.stages);
+  const bool alike = recording.layers % recording.stages == 0;
   LeastSquares equations(kUnknowns);
   for (std::size_t i = 0; i < recording.steps.size(); i += stride) {
     const RecordedStep& step = recording.steps[i];
     const StageLayers& stage = stages[step.stage];
     const double said =
         before ? std::max(before->step(stage, step.tokens, step.pairs()), kShortest) : 1;
-    equations.add(row_of(step, stage), step.seconds() * kMicro, 1 / (said * said));
+    equations.add(row_of(step, stage, alike), step.seconds() * kMicro, 1 / (said * said));
   }
   const std::vector<double> x = equations.solve();
   return {.per_step = x[0] / kMicro,
