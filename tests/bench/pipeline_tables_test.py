@@ -33,7 +33,7 @@ def table_of_page(key: str) -> str:
 
 def newest_tables() -> dict:
     """Rows by key, as they were recorded last."""
-    newest = max((ROOT / "bench/results").glob("pipeline_tables-cpu-*.json"))
+    newest = max((ROOT / "bench/results/cpu").glob("pipeline_tables-cpu-*.json"))
     return json.loads(newest.read_text(encoding="utf-8"))["result"]["tables"]
 
 

@@ -61,7 +61,7 @@ class Seal(unittest.TestCase):
             self.path.write_text(json.dumps({**result, "date": date}))
             self.assertIn("no seal", result_file.fault_of(self.path))
         for name in result_file.UNSEALED:
-            self.assertTrue((ROOT / "bench/results" / name).exists(), "measured again: name it no more")
+            self.assertTrue(list((ROOT / "bench/results").rglob(name)), "measured again: name it no more")
 
     def test_the_results_that_are_there(self):
         results = [str(path) for path in (ROOT / "bench/results").rglob("*.json")]

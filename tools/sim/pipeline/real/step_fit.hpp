@@ -5,8 +5,9 @@
 //   seconds of a stage's step = per_step + tokens * per_token
 //       + layers * (per_layer + tokens * per_layer_token + pairs * per_layer_pair)
 //
-// What the last stage has to do besides is in per_step: in a pipeline whose last stage has the fewest
-// layers nothing tells the two apart. Where all stages have equally many, all of it counts by layers.
+// What the last stage has to do besides is in per_step: in a pipeline whose last stage has the
+// fewest layers nothing tells the two apart. Where all stages have equally many, all of it counts
+// by layers.
 //
 // What lies between steps is measured: the mean of the times in which a stage had nothing else to
 // do and no other one was away.
