@@ -1,5 +1,6 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
+# By the system's Python, which has numpy (Debian: python3-numpy).
 """KV of a sequence from one process to another on this machine, by aqua_kv's Streamer and by NIXL.
 
 Usage: beside_nixl.py --library libaqua.so --keeper PROGRAM --nixl DIRECTORY [--rounds N] [--json FILE]
