@@ -179,6 +179,15 @@ TEST_F(UnusableDisk, WithALogOfAnotherVersion) {
   expect_memory_alone("version 7");
 }
 
+TEST_F(UnusableDisk, WithANoteThatHasTheNameOfALogs) {
+  ASSERT_EQ(::mkdir(disk().c_str(), 0700), 0);
+  const std::string note = disk() + "/0000000007.blobs";
+  std::ofstream(note) << "my precious note";
+  expect_memory_alone("not a file of a blob log");
+  EXPECT_EQ(files(), std::vector<std::string>{note});
+  EXPECT_EQ(std::filesystem::file_size(note), 16U);
+}
+
 TEST_F(UnusableDisk, WithFilesThatAreNoLogs) {
   ASSERT_EQ(::mkdir(disk().c_str(), 0700), 0);
   std::ofstream(disk() + "/notes.txt") << "mine";
