@@ -31,6 +31,10 @@ Result<void> ParcelBook::check_member(const char* call, MemberNumber member) con
 }
 
 Result<void> ParcelBook::check_turn(MemberNumber giver, const ParcelHead& head) const {
+  if (head.turn > kMostTurn) {
+    return Error{Code::invalid_argument,
+                 concat("offer: ", head.id, ": turn ", head.turn, ", of at most ", kMostTurn)};
+  }
   const auto known = turns_.find(head.id);
   if (known == turns_.end()) return {};
   if (head.turn <= known->second.highest) {

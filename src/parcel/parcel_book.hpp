@@ -102,10 +102,13 @@ class ParcelBook {
   [[nodiscard]] Result<void> admit(MemberNumber member, const std::string& from,
                                    std::uint32_t parcels);
 
-  // Whether the giver may speak for this request under this turn. aborted: it is not higher than
-  // all of this id; or the caller has taken a parcel of it that is superseded.
+  // Whether the giver may speak for this request under this turn.
+  //   invalid_argument   it is above kMostTurn, where takes would not have room for theirs
+  //   aborted            it is not higher than all of this id; or the caller has taken a parcel of
+  //                      it that is superseded
   [[nodiscard]] Result<void> check_turn(MemberNumber giver, const ParcelHead& head) const;
   // A parcel for whoever has that role, open at once if a member of it has room, else reserved.
+  //   invalid_argument     the role, the id or the turn
   //   aborted              as check_turn()
   //   resource_exhausted   as many parcels as may be, or the giver has not been told of so many
   [[nodiscard]] Result<std::uint64_t> reserve(MemberNumber giver, const std::string& role,

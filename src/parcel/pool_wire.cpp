@@ -288,7 +288,13 @@ Result<PoolReply> decode_pool_reply(std::string_view packet) {
     if (list != nullptr && !list->is_array()) object.fail("parcels, told or pools is not a list");
   }
   AQUA_TRY(object.finish());
-  AQUA_ASSIGN(reply.parcels, read_list<Parcel>(*parcels, read_whole_parcel));
+  for (const Json& one : *parcels) {  // one that cannot be read takes no other with it
+    if (auto parcel = read_whole_parcel(one); parcel.ok()) {
+      reply.parcels.push_back(*std::move(parcel));
+    } else {
+      reply.unread = parcel.error().message;
+    }
+  }
   AQUA_ASSIGN(reply.told, read_list<ParcelNews>(*told, read_news));
   AQUA_ASSIGN(reply.pools, read_list<PoolStatus>(*pools, read_pool_row));
   return reply;

@@ -129,6 +129,9 @@ struct PoolReply {
   std::uint64_t number = 0;
   bool open = false;
   std::vector<Parcel> parcels{};
+  // Of an answer that was heard: why the last of its parcels that cannot be read cannot, which are
+  // not among these. Empty: all can.
+  std::string unread{};
   std::vector<ParcelNews> told{};
   std::uint32_t waiting = 0;  // parcels for the member's role, after these
   std::vector<PoolStatus> pools{};

@@ -123,6 +123,30 @@ TEST_F(HostileMembers, GetNobodysBlocksAndParcels) {
   EXPECT_EQ(row().owned, 2U);
 }
 
+// The largest turn that a packet says, and the highest that a parcel may have, beside another
+// parcel: the one is refused, and the others arrive together.
+TEST_F(HostileMembers, WithTheHighestTurnsTakeNoOtherParcelWithThem) {
+  Client giver = make();
+  Client taker = connect();
+  ASSERT_EQ(code_of(taker, joining()), "ok");
+  const auto offer = [&](const std::string& id, std::uint64_t turn) {
+    return code_of(giver, pool_wire::Offer{"decode", {.id = id, .turn = turn}});
+  };
+  const auto open = [&](std::uint64_t turn) {
+    return code_of(giver, pool_wire::Open{"decode", {"opened", turn}, false});
+  };
+  EXPECT_EQ(offer("a", 1'000'000'000'000'000), "invalid_argument");
+  EXPECT_EQ(offer("a", kMostTurn + 1), "invalid_argument");
+  EXPECT_EQ(open(1'000'000'000'000'000), "invalid_argument");
+  EXPECT_EQ(offer("a", kMostTurn), "ok");
+  EXPECT_EQ(offer("b", 1), "ok");
+  const auto accepted = taker.call(pool_wire::Accept{9});
+  ASSERT_TRUE(accepted.ok()) << accepted.error().message;
+  ASSERT_EQ(accepted->reply.parcels.size(), 2U);
+  EXPECT_EQ(accepted->reply.parcels[0].turn, kMostTurn + 1);
+  EXPECT_EQ(accepted->reply.parcels[1].id, "b");
+}
+
 // This process lives on when its connections have closed.
 TEST_F(HostileMembers, WhoHangsUpKeepsWhatItHasUntilItHasEnded) {
   std::optional<Client> member = make();

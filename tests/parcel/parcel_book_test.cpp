@@ -52,6 +52,18 @@ TEST_F(Parcels, EachTakeIsATurnOfItsOwn) {
   EXPECT_EQ(code_of(book_.open(kPrefill, "decode", {"a", 6})), "aborted");
 }
 
+TEST_F(Parcels, AreGivenUnderNoTurnBehindWhichTakesHaveNoRoom) {
+  EXPECT_EQ(code_of(book_.open(kPrefill, "decode", {"a", kMostTurn + 1})), "invalid_argument");
+  EXPECT_EQ(code_of(book_.reserve(kPrefill, "decode", {"a", UINT64_MAX})), "invalid_argument");
+  EXPECT_EQ(book_.size(), 0U);
+  const std::uint64_t number = closed("a", kMostTurn);
+  ASSERT_EQ(book_.accept(kDecode).value(), number);
+  EXPECT_EQ(book_.find(number)->turn, kMostTurn + 1);
+  EXPECT_EQ(code_of(book_.open(kDecode, "prefill", {"a", kMostTurn + 2})), "invalid_argument")
+      << "handed on";
+  EXPECT_EQ(code_of(book_.confirm(kDecode, number)), "ok");
+}
+
 TEST_F(Parcels, WhatWasCompleteIsNotLostWithAGiverThatBeganAnew) {
   const std::uint64_t complete = closed("a");
   const std::uint64_t anew = book_.open(kSecond, "decode", {"a", 2}).value();

@@ -48,6 +48,20 @@ std::vector<PoolRequest> one_of_each() {
           Admit{"prefill", 65536}};
 }
 
+TEST(PoolWire, AParcelThatCannotBeReadTakesNoOtherWithIt) {
+  PoolReply reply;
+  reply.parcels = {{.number = 1, .id = "a", .turn = 1}, {.number = 2, .id = "b", .turn = 1}};
+  const std::string good = encode(Result<PoolReply>(reply));
+  std::string bad = good;
+  const std::string turn = R"("turn":1)";
+  bad.replace(bad.find(turn), turn.size(), R"("turn":1000000000000001)");
+  const auto heard = decode_pool_reply(bad);
+  ASSERT_TRUE(heard.ok()) << heard.error().message;
+  EXPECT_EQ(heard->parcels, (std::vector<Parcel>{reply.parcels[1]}));
+  EXPECT_NE(heard->unread.find("turn"), std::string::npos) << heard->unread;
+  EXPECT_EQ(decode_pool_reply(good)->unread, "");
+}
+
 TEST(PoolWire, EveryRequestArrivesAsItWasSent) {
   const auto requests = one_of_each();
   ASSERT_EQ(requests.size(), std::variant_size_v<PoolRequest>);

@@ -20,6 +20,7 @@
 #include "base/own_directory.hpp"
 #include "base/socket/notify.hpp"
 #include "base/try.hpp"
+#include "tools/keeper/ends_at_signal.hpp"
 #include "tools/keeper/keeper.hpp"
 #include "tools/options/command_line.hpp"
 
@@ -94,8 +95,11 @@ aqua::Result<int> run(aqua::keeper::KeeperOptions options) {
                                       options.connections, " connections none is left for slabs")};
     }
   }
+  // Reading a large disk takes minutes, and changes nothing that a kill would spoil.
+  AQUA_ASSIGN(auto start, aqua::keeper::EndsAtSignal::begin(signals));
   AQUA_ASSIGN(const auto keeper, aqua::keeper::Keeper::start(
                                      options, aqua::keeper::sort_out(aqua::take_descriptors())));
+  start.reset();
   std::printf("listening on %s\n", options.socket.c_str());
   std::fflush(stdout);
   if (const auto told = aqua::notify("READY=1", {}, std::chrono::seconds(2)); !told.ok()) {

@@ -71,8 +71,8 @@ typedef struct aqua_parcel {
   size_t struct_size;
   uint64_t number; /* names it once it is on its way; of a giver's it is not looked at */
   const char* id;  /* of the request: 1 to 256 bytes of printable ASCII */
-  uint64_t turn;   /* a giver's: higher than every turn of this id so far; a taker's: what it speaks
-                      for the request under */
+  uint64_t turn;   /* a giver's: higher than every turn of this id so far, at most 2^49; a taker's:
+                      what it speaks for the request under, which may be above that */
   const uint32_t* blocks; /* where its tokens lie, in their order */
   size_t block_count;
   const void* note;  /* the giver's words to the taker: the token that is pending, how to sample */
@@ -176,8 +176,8 @@ AQUA_CALL aqua_error* aqua_kv_pool_share(aqua_kv_pool pool, const uint32_t* bloc
 AQUA_CALL aqua_error* aqua_kv_pool_hand_over(aqua_kv_pool pool, const aqua_parcel* parcel,
                                              const char* role, aqua_stream stream);
 /* What could not be handed over since the last call: work on its stream failed (data_loss), the
- * keeper refused (aborted: the id has a higher turn) or is away. What is handed over behind failed
- * work, and before this has told of it, comes back too. */
+ * keeper refused (aborted: the id has a higher turn; invalid_argument: the turn cannot be) or is
+ * away. What is handed over behind failed work, and before this has told of it, comes back too. */
 AQUA_CALL aqua_error* aqua_kv_pool_undelivered(aqua_kv_pool pool,
                                                const aqua_undelivered* const** undelivered,
                                                size_t* count);

@@ -128,14 +128,15 @@ typedef struct aqua_stream_out_options {
   const uint32_t* blocks; /* the sequence's, in the order of its tokens; copied */
   size_t block_count;
   uint32_t tokens;  /* that are streamed, from the first on */
-  uint32_t attempt; /* higher than each before it for this sequence; from 1 on */
+  uint32_t attempt; /* higher than each before it for this sequence; 1 to 33,554,432 (2^25) */
 } aqua_stream_out_options;
 #define AQUA_STREAM_OUT_OPTIONS_INIT \
   { sizeof(aqua_stream_out_options), 0, NULL, NULL, 0, 0, 1 }
 
 /* Asks each receiver for room. Nothing has to be computed yet.
  *   not_found         no such group
- *   invalid_argument  no tokens, or more than the blocks have; attempt 0; blocks that are none
+ *   invalid_argument  no tokens, or more than the blocks have; an attempt that cannot be; blocks
+ *                     that are none
  *   unavailable       nothing is carried any more
  * An attempt that was made before is told by aqua_stream_out_ready(): aborted. */
 AQUA_CALL aqua_error* aqua_streamer_stream_out(aqua_streamer streamer,
@@ -179,7 +180,8 @@ AQUA_CALL aqua_error* aqua_stream_out_free(aqua_stream_out out);
  * aqua_streamer_finish() has said that it had arrived. A later attempt of a sequence has the room
  * of the first.
  *   not_found         no such group
- *   invalid_argument  more than 65,536 in all */
+ *   invalid_argument  more than 65,536 in all, of which aqua_streamer_finish() has not said that
+ *                     they had arrived: there is room for none of these */
 AQUA_CALL aqua_error* aqua_streamer_admit(aqua_streamer streamer, const char* group,
                                           uint32_t sequences);
 
@@ -230,7 +232,8 @@ AQUA_CALL aqua_error* aqua_stream_in_free(aqua_stream_in in);
 /* The sequence is needed no more, once the work posted to `stream` so far has ended; nobody gets it
  * again. *arrived is 1 if aqua_streamer_arrived() had told of it. 0: it had not, of its highest
  * attempt; what has come of that is given up, and there is room for another in its place already.
- *   invalid_argument, failed_precondition  the stream: there is none, or it is being captured */
+ *   invalid_argument, failed_precondition  the stream: there is none, or it is being captured.
+ *                                          Where *arrived is 0 it is not looked at */
 AQUA_CALL aqua_error* aqua_streamer_finish(aqua_streamer streamer, uint64_t sequence,
                                            aqua_stream stream, int* arrived);
 /* Sequences that arrived and count no more since the last call, as another attempt began: finish

@@ -43,7 +43,8 @@ struct Delivery {
     superseded,  // a higher turn of the request counts
     cancelled,   // by name, before it was taken
     recalled,    // as asked
-    refused,   // `error` says why: aborted, of a turn that is not higher; what the stream's work is
+    refused,   // `error` says why: aborted, of a turn that is not higher; invalid_argument, of one
+               // above kMostTurn; what the stream's work is
     in_doubt,  // nothing is carried any more, and it may have arrived or not
   };
   std::uint64_t number = 0;
@@ -88,7 +89,9 @@ class AQUA_API Carrier {
 
   // --- who takes ---------------------------------------------------------------------------------
   // There is room for so many more parcels here, by whoever has the role `from`. Means nothing
-  // where none is needed. invalid_argument: the role, or room for more than 65,536 of its parcels.
+  // where none is needed. invalid_argument: the role, or more than 65,536 at once. By several calls
+  // there comes to be room for no more either: a keeper that refuses one says so in the carrier's
+  // status, and the room stays what it was.
   // Each parcel that is accepted uses up room for one: say so again when it is finished. One of a
   // higher turn has that of an earlier one of its id until this process has finished that.
   [[nodiscard]] virtual Result<void> admit(const std::string& from, std::uint32_t parcels) = 0;

@@ -123,7 +123,8 @@ class AQUA_API KvPool final : public Carrier {
   // What goes wrong later is told by undelivered().
   [[nodiscard]] Result<void> hand_over(Parcel parcel, const std::string& role, Stream stream);
   // What could not be handed over since the last call: work on the stream failed (data_loss), the
-  // keeper refused (aborted: the same id has a higher turn) or is away.
+  // keeper refused (aborted: the same id has a higher turn; invalid_argument: the turn is above
+  // kMostTurn) or is away.
   // Nobody knows which bytes failed work was about. So all that was handed over behind it and
   // before it is told here comes back, also where a Ticket has told of it; what is handed over
   // afterwards does not. Parcels of open() alike, by deliveries().

@@ -33,10 +33,13 @@ enum class ParcelState : std::uint8_t {
   confirmed,  // and has all bytes where it needs them: the giver keeps nothing any more
 };
 
+// The highest turn under which a parcel may be given. Those that takes make may lie above it.
+inline constexpr std::uint64_t kMostTurn = std::uint64_t{1} << 49;
+
 // Names a parcel before there is anything in it.
 struct ParcelHead {
   std::string id{};        // of the request: 1 to 256 bytes of printable ASCII
-  std::uint64_t turn = 0;  // higher than every turn of this id so far
+  std::uint64_t turn = 0;  // higher than every turn of this id so far; at most kMostTurn
   friend bool operator==(const ParcelHead&, const ParcelHead&) = default;
 };
 

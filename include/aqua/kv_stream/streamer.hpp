@@ -73,7 +73,7 @@ struct StreamerOptions {
 
 struct StreamOutOptions {
   std::uint64_t sequence = 0;
-  std::uint32_t attempt = 1;  // higher than each before it for this sequence
+  std::uint32_t attempt = 1;  // higher than each before it for this sequence; 1 to 33,554,432
   std::string to{};           // one of StreamerOptions::others
   BlockList blocks{};         // the sequence's, in the order of its tokens; copied
   std::uint32_t tokens = 0;   // that are streamed, from the first on
@@ -168,14 +168,16 @@ class AQUA_API Streamer {
 
   // Asks each receiver for room. Nothing has to be computed yet.
   //   not_found         no such group
-  //   invalid_argument  no tokens, or more than the blocks have; attempt 0
+  //   invalid_argument  no tokens, or more than the blocks have; an attempt that cannot be
   //   as Carrier::open()
   // An attempt that was made before is told by ready(): aborted.
   [[nodiscard]] Result<StreamOut> stream_out(const StreamOutOptions& options);
 
   // There is room for so many more sequences of this group: to be said anew for each of which
-  // finish() has returned true. A later attempt of a sequence has the room of the first. not_found:
-  // no such group.
+  // finish() has returned true. A later attempt of a sequence has the room of the first.
+  //   not_found         no such group
+  //   invalid_argument  more than 65,536 in all, of which finish() has not returned true: there is
+  //                     room for none of these
   [[nodiscard]] Result<void> admit(const std::string& group, std::uint32_t sequences);
   // Sequences that have come since the last call. One that is told again is of a higher attempt:
   // what was streamed in of the earlier one is of no use any more.
@@ -193,7 +195,8 @@ class AQUA_API Streamer {
   // The sequence is needed no more, once the work posted to `stream` so far has ended; nobody gets
   // it again. True: arrived() had told of it. False: it had not, of its highest attempt; what has
   // come of that is given up, and there is room for another in its place already.
-  //   invalid_argument, failed_precondition  the stream, as Carrier's: nothing has changed
+  //   invalid_argument, failed_precondition  the stream, as Carrier's: nothing has changed. Where
+  //                                          the answer is false it is not looked at
   [[nodiscard]] Result<bool> finish(std::uint64_t sequence, Stream stream);
   // Sequences that arrived and count no more since the last call, as another attempt began:
   // finish() them.

@@ -220,6 +220,8 @@ TEST_F(CapiStreamerRefusals, SequencesThatCannotBeStreamedOut) {
   refused("more tokens than the blocks have");
   given.attempt = 0;
   refused("attempt 0");
+  given.attempt = (1U << 25) + 1;
+  refused("an attempt whose turn cannot be");
   given.blocks = nullptr;
   refused("blocks that are NULL");
   given.block_count = kBlocks + 1;  // the list is shorter than it says
@@ -270,6 +272,10 @@ TEST_F(CapiStreamerRefusals, WhatCannotBeSaidOfASequence) {
   EXPECT_EQ(stream_in(7, into, into.size(), kNoStream), AQUA_INVALID_ARGUMENT);
   EXPECT_EQ(in_.id, 0U);
   EXPECT_EQ(code_of(aqua_streamer_finish(one, 7, kNoStream, &answer_)), AQUA_INVALID_ARGUMENT);
+  answer_ = 1;
+  EXPECT_EQ(code_of(aqua_streamer_finish(one, 8, kNoStream, &answer_)), AQUA_OK);
+  EXPECT_EQ(answer_, 0) << "nothing had arrived for the stream's work to be on";
+  EXPECT_EQ(code_of(aqua_streamer_admit(one, "prefill", 65537)), AQUA_INVALID_ARGUMENT);
   ASSERT_EQ(stream_in(7, into, into.size(), 0), AQUA_OK);
   EXPECT_EQ(code_of(aqua_stream_in_layer_done(in_, kLayers, &answer_)), AQUA_INVALID_ARGUMENT);
   EXPECT_EQ(code_of(aqua_stream_in_stream_wait(in_, 0, kLayers)), AQUA_INVALID_ARGUMENT);

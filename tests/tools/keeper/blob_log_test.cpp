@@ -137,6 +137,71 @@ TEST(BlobLog, ADiskThatIsFullWhereAFileBeginsIsWrittenOnceThereIsRoomAgain) {
   EXPECT_EQ(*again->read("b"), filled(10, 2));
 }
 
+TEST(BlobLog, OfWhatWasErasedTheDiskHasTheRoomBackOnceThatIsSynced) {
+  constexpr BlobLogOptions kOneFile{.most_bytes = 1 << 20, .file_bytes = 1 << 16};
+  MemoryDisk disk;
+  {
+    auto log = open(disk, kOneFile);
+    ASSERT_TRUE(log->put("a", filled(1000, 1)).ok());
+    ASSERT_TRUE(log->put("b", filled(1000, 2)).ok());
+    ASSERT_TRUE(log->sync().ok());
+    ASSERT_TRUE(log->erase("a").ok());
+    EXPECT_GT(disk.used(), 2000U) << "a power cut may take the erase back";
+    ASSERT_TRUE(log->sync().ok());
+    EXPECT_LT(disk.used(), 1500U);
+    ASSERT_TRUE(log->put("b", filled(1000, 3)).ok());
+    ASSERT_TRUE(log->sync().ok());
+    EXPECT_LT(disk.used(), 1700U) << "of what was replaced, too";
+  }
+  auto log = open(disk, kOneFile);
+  ASSERT_TRUE(log.ok()) << log.error().message;
+  EXPECT_EQ(log->names(), std::vector<std::string>{"b"});
+  EXPECT_EQ(*log->read("b"), filled(1000, 3));
+}
+
+// An open looks at the bodies of what was not synced before it was erased.
+TEST(BlobLog, OfWhatWasErasedBeforeItWasSyncedTheRoomComesBackLater) {
+  constexpr BlobLogOptions kOneFile{.most_bytes = 1 << 20, .file_bytes = 1 << 16};
+  MemoryDisk disk;
+  {
+    auto log = open(disk, kOneFile);
+    ASSERT_TRUE(log->put("gone", filled(1000, 1)).ok());
+    ASSERT_TRUE(log->erase("gone").ok());
+    ASSERT_TRUE(log->put("kept", filled(10, 2)).ok());
+    ASSERT_TRUE(log->sync().ok());
+    EXPECT_GT(disk.used(), 1000U);
+  }
+  EXPECT_EQ(open(disk, kOneFile)->names(), std::vector<std::string>{"kept"});
+  auto log = open(disk, kOneFile);
+  ASSERT_TRUE(log->put("more", filled(10, 3)).ok());
+  EXPECT_GT(disk.used(), 1000U);
+  ASSERT_TRUE(log->sync().ok());
+  EXPECT_LT(disk.used(), 1000U);
+  EXPECT_EQ(open(disk, kOneFile)->names(), (std::vector<std::string>{"kept", "more"}));
+}
+
+TEST(BlobLog, AShortLastFileIsRemovedIfItIsWhatAPowerCutLeavesOfALogAlone) {
+  const auto bytes_of = [](const std::string& text) {
+    const auto bytes = std::as_bytes(std::span(text));
+    return Bytes(bytes.begin(), bytes.end());
+  };
+  for (const std::string& left : {std::string(), std::string("AQUA"), std::string(24, '\0'),
+                                  std::string("\0\0UABLOG\1", 9)}) {
+    MemoryDisk disk;
+    disk.files[1].durable = bytes_of(left);
+    const auto log = open(disk);
+    ASSERT_TRUE(log.ok()) << left;
+    EXPECT_EQ(log->cut_bytes(), left.size());
+  }
+  for (const std::string& note : {std::string("x"), std::string("AQUARIUM"), std::string(24, 'x'),
+                                  std::string("AQUABLOG\2")}) {
+    MemoryDisk disk;
+    disk.files[1].durable = bytes_of(note);
+    EXPECT_EQ(open(disk).error().code, Code::invalid_argument) << note;
+    EXPECT_EQ(disk.now(1), bytes_of(note));
+  }
+}
+
 TEST(BlobLog, NeverGivesBytesThatHaveChangedOnTheDisk) {
   std::mt19937_64 random(7);
   int lost = 0, refused = 0;

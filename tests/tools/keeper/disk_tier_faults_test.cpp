@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <semaphore>
 #include <string>
@@ -40,6 +41,9 @@ class GatedDirectory final : public LogDirectory {
   }
   Result<void> truncate(LogFile file, std::uint64_t bytes) override {
     return inner_.truncate(file, bytes);
+  }
+  void discard(LogFile file, std::uint64_t offset, std::uint64_t bytes) override {
+    inner_.discard(file, offset, bytes);
   }
   Result<void> read(LogFile file, std::uint64_t offset, std::span<std::byte> into) override {
     return inner_.read(file, offset, into);
@@ -219,6 +223,53 @@ TEST(DiskTier, AFullDiskTakesNothingAwayAndIsNamed) {
   const Offered offered = offered_by(disk);
   EXPECT_EQ(offered.size(), 1U);
   EXPECT_TRUE(offered.has(first));
+}
+
+// Commits these, of 3000 bytes each, to a disk that has no room for the last one.
+std::unique_ptr<DiskTier> fill_disk(MemoryDisk& disk, std::uint64_t quota, std::uint64_t segments) {
+  auto tier = open_tier(disk, quota);
+  tier->start();
+  for (std::uint64_t number = 1; number <= segments; ++number) {
+    const Segment one = make_segment(number, 1, 3000);
+    tier->committed(one.name, one.memory);
+  }
+  EXPECT_TRUE(tier->wait_until_written(kPatience));
+  EXPECT_EQ(tier->status().durable, (SegmentSum{segments - 1, 3000 * (segments - 1)}));
+  EXPECT_EQ(tier->status().memory_only, (SegmentSum{1, 3000}));
+  return tier;
+}
+
+TEST(DiskTier, OnAFullDiskWhatIsDroppedMakesRoomForWhatWaits) {
+  constexpr std::uint64_t kRoomy = std::uint64_t{1} << 20;  // no file is ever cleaned
+  MemoryDisk disk;
+  disk.room = 23500;
+  {
+    const auto tier = fill_disk(disk, kRoomy, 8);
+    EXPECT_TRUE(tier->dropped(2, 1));
+    ASSERT_TRUE(tier->wait_until_written(kPatience));
+    EXPECT_TRUE(tier->durable(8, 1));
+    EXPECT_EQ(tier->status().memory_only, SegmentSum{});
+  }
+  const Offered offered = offered_by(*open_tier(disk, kRoomy));
+  EXPECT_EQ(offered.size(), 7U);
+  for (const std::uint64_t number : {1U, 3U, 8U}) {
+    EXPECT_TRUE(offered.has(make_segment(number, 1, 3000))) << number;
+  }
+}
+
+// Of a disk that gives back whole files alone.
+TEST(DiskTier, WhatHadNoRoomIsTriedAgainWhenAFileIsCleaned) {
+  MemoryDisk disk;
+  disk.room = 23500;
+  disk.discards = false;
+  const auto tier = fill_disk(disk, kQuota, 8);
+  for (std::uint64_t number = 1; number <= 6; ++number) EXPECT_TRUE(tier->dropped(number, 1));
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!tier->durable(8, 1) && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::yield();  // nobody waits for cleaning
+  }
+  EXPECT_TRUE(tier->durable(8, 1));
+  EXPECT_TRUE(tier->durable(7, 1));
 }
 
 }  // namespace

@@ -152,11 +152,11 @@ TEST(DiskTier, OfTwoGenerationsTheLaterOneIsOfferedAndTheOtherErased) {
 
 TEST(DiskTier, WhatThereIsNoMemoryForStaysOnTheDisk) {
   MemoryDisk disk;
-  const Segment one = make_segment(1, 1, 3000);
+  const Segment one = make_segment(1, 1, 3000), other = make_segment(2, 1, 500);
   {
     const auto tier = open_tier(disk);
     tier->start();
-    tier->committed(one.name, one.memory);
+    for (const Segment& each : {one, other}) tier->committed(each.name, each.memory);
     ASSERT_TRUE(tier->wait_until_written(kPatience));
   }
   {
@@ -164,8 +164,10 @@ TEST(DiskTier, WhatThereIsNoMemoryForStaysOnTheDisk) {
     tier->offer_all([](const SegmentName&, const DiskTier::Fill&) -> Result<DiskTier::Memory> {
       return Error{Code::resource_exhausted, "no memory"};
     });
-    EXPECT_EQ(tier->status().left, (SegmentSum{1, 3000}));
+    EXPECT_EQ(tier->status().left, (SegmentSum{2, 3500}));
     EXPECT_FALSE(tier->durable(1, 1)) << "nobody can read it now";
+    EXPECT_EQ(tier->status().error,
+              "segments that stay on the disk alone: 2, of 3500 bytes in all: no memory");
   }
   EXPECT_TRUE(offered_by(disk).has(one));
 }
@@ -178,7 +180,11 @@ TEST(DiskTier, ALogOfSomethingElseIsLeftAlone) {
     ASSERT_TRUE(log->put("sequence 7", Bytes(10)).ok());
     ASSERT_TRUE(log->sync().ok());
   }
+  Bytes& file = disk.files.begin()->second.durable;
+  file.resize(file.size() + 20, std::byte{7});  // as a put that was cut off leaves it
+  const Bytes before = file;
   const auto tier = DiskTier::open("/disk", std::make_unique<MemoryDirectory>(disk), kQuota);
+  EXPECT_EQ(disk.now(1), before);
   ASSERT_FALSE(tier.ok());
   EXPECT_EQ(tier.error().code, Code::failed_precondition);
   EXPECT_NE(tier.error().message.find("'sequence 7'"), std::string::npos) << tier.error().message;

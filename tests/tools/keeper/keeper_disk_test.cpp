@@ -2,11 +2,17 @@
 // Real keepers with a disk: what is durable outlives them under its name, and a disk that cannot be
 // used is named.
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -80,6 +86,43 @@ TEST_F(KeeperDisk, WhatDoesNotFitIsNamedAndServed) {
   EXPECT_EQ(one.rows().at(0).name, second);
 }
 
+// A terabyte of zeroes is read for minutes: a keeper that is told to end does not read it first.
+TEST_F(KeeperDisk, SigtermEndsAKeeperThatStillReadsItsDisk) {
+  ASSERT_EQ(::mkdir(disk().c_str(), 0700), 0);
+  const std::string log = disk() + "/0000000001.blobs";
+  constexpr blob_log::Nonce kNonce = 5;
+  const std::string key = key_of({.number = 7, .generation = 1, .bytes = blob_log::kMostBodyBytes});
+  const blob_log::RecordHead head{.kind = blob_log::Kind::put,
+                                  .key_bytes = static_cast<std::uint32_t>(key.size()),
+                                  .body_bytes = blob_log::kMostBodyBytes,
+                                  .key_hash = blob_log::hash_of(std::as_bytes(std::span(key)))};
+  const auto file_head = blob_log::encode_file_head(kNonce);
+  const auto record_head = blob_log::encode(head, kNonce);
+  std::ofstream file(log, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(file_head.data()), file_head.size());
+  file.write(reinterpret_cast<const char*>(record_head.data()), record_head.size());
+  file << key;
+  file.close();
+  std::filesystem::resize_file(log, blob_log::kFileHeadBytes + record_bytes(head));
+
+  const UniqueFd reads(::inotify_init1(IN_CLOEXEC));
+  ASSERT_GE(::inotify_add_watch(reads.get(), log.c_str(), IN_ACCESS), 0);
+  const aqua::testing::ChildProcess keeper(
+      {AQUA_KEEPER_PROGRAM, "--socket", keeper_.socket(), "--disk", disk()});
+  const auto comes = [](int fd) {
+    pollfd watched{.fd = fd, .events = POLLIN, .revents = 0};
+    return ::poll(&watched, 1, 60'000) == 1;
+  };
+  ASSERT_TRUE(comes(reads.get()));
+  const UniqueFd end(static_cast<int>(::syscall(SYS_pidfd_open, keeper.pid(), 0)));
+  keeper.signal(SIGTERM);
+  ASSERT_TRUE(comes(end.get())) << "it reads on";
+  siginfo_t how{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(keeper.pid()), &how, WEXITED | WNOWAIT), 0);
+  EXPECT_EQ(how.si_code, CLD_EXITED);
+  EXPECT_EQ(how.si_status, 0);
+}
+
 // Each is said on stderr and to who asks; segments are served out of memory.
 class UnusableDisk : public KeeperDisk {
  protected:
@@ -134,6 +177,15 @@ TEST_F(UnusableDisk, WithALogOfAnotherVersion) {
   file.seekp(8).put('\7');
   file.close();
   expect_memory_alone("version 7");
+}
+
+TEST_F(UnusableDisk, WithANoteThatHasTheNameOfALogs) {
+  ASSERT_EQ(::mkdir(disk().c_str(), 0700), 0);
+  const std::string note = disk() + "/0000000007.blobs";
+  std::ofstream(note) << "my precious note";
+  expect_memory_alone("not a file of a blob log");
+  EXPECT_EQ(files(), std::vector<std::string>{note});
+  EXPECT_EQ(std::filesystem::file_size(note), 16U);
 }
 
 TEST_F(UnusableDisk, WithFilesThatAreNoLogs) {

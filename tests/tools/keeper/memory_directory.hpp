@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <random>
 #include <utility>
@@ -24,11 +25,14 @@ struct MemoryDisk {
   struct File {
     Bytes durable;
     std::vector<Write> pending;
+    std::size_t discarded = 0;  // bytes
   };
   std::map<LogFile, File> files;
-  std::size_t calls = 0;    // that changed something, or would have
-  std::size_t cut_at = 0;   // at this call the power goes; 0: never
-  std::size_t full_at = 0;  // this call and all writes after it find the disk full; 0: never
+  std::size_t calls = 0;        // that changed something, or would have
+  std::size_t cut_at = 0;       // at this call the power goes; 0: never
+  std::size_t full_at = 0;      // this call and all writes after it find the disk full; 0: never
+  bool discards = true;         // it can give back parts of files
+  std::size_t room = SIZE_MAX;  // bytes of all files, less those that were discarded
   bool dark = false;
 
   static void apply(Bytes& content, std::uint64_t offset, std::span<const std::byte> bytes) {
@@ -39,6 +43,11 @@ struct MemoryDisk {
     Bytes content = files.at(file).durable;
     for (const Write& write : files.at(file).pending) apply(content, write.offset, write.bytes);
     return content;
+  }
+  [[nodiscard]] std::size_t used() const {
+    std::size_t bytes = 0;
+    for (const auto& [file, state] : files) bytes += now(file).size() - state.discarded;
+    return bytes;
   }
   // The power is back.
   void come_back(std::mt19937_64& random) {
@@ -79,6 +88,10 @@ class MemoryDirectory final : public LogDirectory {
     if (disk_.full_at != 0 && disk_.calls + 1 >= disk_.full_at) {
       return Error{Code::resource_exhausted, "the disk is full"};
     }
+    const std::size_t end = offset + bytes.size(), before = disk_.now(file).size();
+    if (end > before && disk_.used() + (end - before) > disk_.room) {
+      return Error{Code::resource_exhausted, "the disk is full"};
+    }
     const auto outcome = change([] {});
     if (outcome.ok() || cut_now_) {
       disk_.files.at(file).pending.push_back({offset, Bytes(bytes.begin(), bytes.end())});
@@ -100,6 +113,12 @@ class MemoryDirectory final : public LogDirectory {
       state.durable.resize(bytes);
       state.pending.clear();
     });
+  }
+  // After a power cut any part of it is there.
+  void discard(LogFile file, std::uint64_t offset, std::uint64_t bytes) override {
+    if (!disk_.discards || (!change([] {}).ok() && !cut_now_)) return;
+    disk_.files.at(file).pending.push_back({offset, Bytes(bytes)});
+    disk_.files.at(file).discarded += bytes;
   }
   Result<void> read(LogFile file, std::uint64_t offset, std::span<std::byte> into) override {
     const Bytes content = disk_.now(file);

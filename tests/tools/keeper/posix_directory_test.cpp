@@ -128,6 +128,50 @@ TEST_F(LogOnDisk, RefusesADirectoryWithOtherFiles) {
   EXPECT_TRUE(std::filesystem::exists(path_ + "/notes.txt"));
 }
 
+TEST_F(LogOnDisk, RefusesWhatIsNoFileAndLeavesItThere) {
+  const std::string name = path_ + "/0000000001.blobs", elsewhere = parent_ + "/notes.txt";
+  std::ofstream(elsewhere) << "mine";
+  ASSERT_EQ(::mkdir(path_.c_str(), 0700), 0);
+  const auto refused = [&] {
+    const auto log = open();
+    return !log.ok() && log.error().code == Code::failed_precondition &&
+           std::filesystem::symlink_status(name).type() != std::filesystem::file_type::not_found;
+  };
+  ASSERT_EQ(::mkfifo(name.c_str(), 0600), 0);
+  EXPECT_TRUE(refused()) << "a pipe";
+  std::filesystem::remove(name);
+  std::filesystem::create_symlink(elsewhere, name);
+  EXPECT_TRUE(refused()) << "a link";
+  std::filesystem::remove(name);
+  std::filesystem::create_directory(name);
+  EXPECT_TRUE(refused()) << "a directory";
+  std::filesystem::remove(name);
+  EXPECT_TRUE(open().ok());
+  EXPECT_EQ(std::filesystem::file_size(elsewhere), 4U);
+}
+
+TEST_F(LogOnDisk, GivesBackTheRoomOfWhatWasErased) {
+  constexpr std::uint64_t kBody = 4 << 20;
+  const auto on_disk = [&] {
+    struct stat status {};
+    EXPECT_EQ(::stat((path_ + "/0000000001.blobs").c_str(), &status), 0);
+    return static_cast<std::uint64_t>(status.st_blocks) * 512;
+  };
+  auto directory = open_log_directory(path_);
+  ASSERT_TRUE(directory.ok());
+  auto log = BlobLog::open(*std::move(directory), {.most_bytes = 64 << 20, .file_bytes = 32 << 20});
+  for (const char* const name : {"first", "second"}) {
+    ASSERT_TRUE(log->put(name, std::vector<std::byte>(kBody, std::byte{1})).ok());
+    ASSERT_TRUE(log->sync().ok());
+  }
+  ASSERT_GE(on_disk(), 2 * kBody);
+  ASSERT_TRUE(log->erase("first").ok());
+  ASSERT_TRUE(log->sync().ok());
+  if (on_disk() >= 2 * kBody) GTEST_SKIP() << "this file system gives back whole files alone";
+  EXPECT_LT(on_disk(), kBody + kBody / 2);
+  EXPECT_EQ(*log->read("second"), std::vector<std::byte>(kBody, std::byte{1}));
+}
+
 TEST_F(LogOnDisk, ItsProcessKilledAtRandomLosesNothingThatItSaidWasSynced) {
   std::mt19937_64 random(11);
   std::uint64_t round = 0, acknowledged = 0;

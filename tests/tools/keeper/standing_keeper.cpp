@@ -44,6 +44,10 @@ class StandingDirectory final : public LogDirectory {
   Result<void> truncate(LogFile file, std::uint64_t bytes) override {
     return before(inner_->truncate(file, bytes));
   }
+  void discard(LogFile file, std::uint64_t offset, std::uint64_t bytes) override {
+    inner_->discard(file, offset, bytes);
+    if (++calls_ == stand_at_) stand();
+  }
   Result<void> read(LogFile file, std::uint64_t offset, std::span<std::byte> into) override {
     return inner_->read(file, offset, into);
   }

@@ -2,7 +2,8 @@
 // Changes. A record's body and name are written before its head, so that without the head there is
 // no record. A file is synced before the next one begins, so that a power cut leaves a damaged end
 // in the last one alone. A file is removed once what was left of it is synced elsewhere, the oldest
-// first, so that an erase is never forgotten before what it erased.
+// first, so that an erase is never forgotten before what it erased. The body of what was erased is
+// given back once its erase is synced, and never where open() would look at it.
 #include "tools/keeper/disk/blob_log.hpp"
 
 #include <algorithm>
@@ -75,15 +76,37 @@ Result<void> BlobLog::erase(std::string_view name) {
 }
 
 Result<void> BlobLog::sync() {
+  AQUA_TRY(sync_last());
+  give_back();
+  return {};
+}
+
+Result<void> BlobLog::sync_last() {
   AQUA_TRY(check_writable());
   const auto& [file, state] = *files_.rbegin();
   AQUA_TRY(noted(directory_->sync(file)));
   synced_ = state.bytes;
+  dead_.insert(dead_.end(), dying_.begin(), dying_.end());
+  dying_.clear();
   return {};
+}
+
+// All there is is synced. Of the last file open() looks at the bodies beyond what a record says had
+// been synced, also of blobs that were erased later: those wait for such a record, or for the next
+// file.
+void BlobLog::give_back() {
+  const LogFile last = files_.rbegin()->first;
+  std::erase_if(dead_, [&](const DeadBody& body) {
+    if (!files_.contains(body.file)) return true;
+    const bool is_looked_at = body.file == last && body.offset + body.bytes > said_;
+    if (!is_looked_at) directory_->discard(body.file, body.offset, body.bytes);
+    return !is_looked_at;
+  });
 }
 
 Result<bool> BlobLog::clean() {
   AQUA_TRY(check_writable());
+  if (synced_ == files_.rbegin()->second.bytes) give_back();
   if (file_bytes() < 2 * live_bytes_ + options_.file_bytes) return false;
   AQUA_TRY(clean_oldest());
   return true;
@@ -130,6 +153,7 @@ Result<void> BlobLog::next_file() {
   }
   files_[file] = {.bytes = blob_log::kFileHeadBytes, .nonce = nonce};
   synced_ = blob_log::kFileHeadBytes;
+  said_ = 0;
   return {};
 }
 
@@ -170,6 +194,7 @@ Result<void> BlobLog::append(std::string_view name, RecordHead head, const Sourc
     return written;
   }
   state.bytes += record_bytes(head);
+  said_ = head.synced;
   apply(std::string(name), {.file = file, .offset = offset, .head = head});
   return {};
 }
@@ -217,7 +242,12 @@ void BlobLog::apply(std::string name, const Place& place) {
 void BlobLog::forget(std::string_view name) {
   const auto found = blobs_.find(name);
   if (found == blobs_.end()) return;
-  live_bytes_ -= record_bytes(found->second.head);
+  const Place& place = found->second;
+  live_bytes_ -= record_bytes(place.head);
+  if (place.head.body_bytes != 0) {
+    dying_.push_back({place.file, place.offset + body_offset(place.head),
+                      blob_log::padded(place.head.body_bytes)});
+  }
   blobs_.erase(found);
 }
 

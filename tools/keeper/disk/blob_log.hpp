@@ -8,8 +8,10 @@
 //   log->sync();                    // until then a power cut may take it back
 //   log->read("sequence 7");
 //
-// Space of what was erased or replaced comes back when the oldest file is cleaned: what is left of
-// it is put once more, and the file is removed (clean(), and put() for want of room).
+// Of what was erased or replaced the disk has the room of the bytes back once that is synced, if it
+// takes back parts of files. The room within most_bytes comes back when the oldest file is cleaned:
+// what is left of it is put once more, and the file is removed (clean(), and put() for want of
+// room).
 //
 // Threads: one at a time.
 // Owns:    the directory's files; nobody else may write there while it is open.
@@ -46,14 +48,18 @@ class BlobLog {
  public:
   // Fills `into` with the bytes of a blob from `offset` on.
   using Source = std::function<Result<void>(std::uint64_t offset, std::span<std::byte> into)>;
+  // Whether a blob that is found is the caller's.
+  using Check = std::function<Result<void>(std::string_view name, std::uint64_t bytes)>;
 
   // Reads all heads, and of the last file every body. What a power cut has left of a record at the
   // end of it is cut off: cut_bytes().
   //   data_loss            a file has decayed: a record that had been synced cannot be read
   //   failed_precondition  a log of another version
   //   invalid_argument     a file that is no log; options that cannot be
+  //   of the check         its error
+  // After an error nothing there has changed, unless the disk has failed.
   [[nodiscard]] static Result<BlobLog> open(std::unique_ptr<LogDirectory> directory,
-                                            const BlobLogOptions& options);
+                                            const BlobLogOptions& options, const Check& check = {});
 
   // Replaces what had this name; if it fails, that stays.
   //   invalid_argument    a name of no bytes, or of more than 1024; more than 2^40 bytes
@@ -75,7 +81,8 @@ class BlobLog {
   [[nodiscard]] std::optional<std::uint64_t> bytes_of(std::string_view name) const;
   [[nodiscard]] std::vector<std::string> names() const;  // in order
 
-  // Cleans the oldest file if less than half of all is in use, and says whether it did.
+  // Cleans the oldest file if less than half of all is in use, and says whether it did. Gives back
+  // the room of what had been erased before the log was opened.
   [[nodiscard]] Result<bool> clean();
 
   [[nodiscard]] std::uint64_t file_bytes() const;                         // of all files
@@ -97,11 +104,16 @@ class BlobLog {
     std::uint64_t bytes = 0;  // up to the end of its last record
     blob_log::Nonce nonce = 0;
   };
+  // A body that is a blob's no more.
+  struct DeadBody {
+    LogFile file = 0;
+    std::uint64_t offset = 0, bytes = 0;
+  };
 
   BlobLog(std::unique_ptr<LogDirectory> directory, const BlobLogOptions& options);
 
   [[nodiscard]] Result<void> read_head_of(LogDirectory::Entry entry, bool last);
-  [[nodiscard]] Result<void> scan(LogFile file, std::uint64_t bytes, bool last);
+  [[nodiscard]] Result<void> scan(LogFile file, std::uint64_t bytes, bool last, const Check& check);
   // What begins at `offset` cannot be read: the end that a power cut has left, or decay.
   [[nodiscard]] Result<void> cut(LogFile file, std::uint64_t offset, std::uint64_t bytes,
                                  bool last);
@@ -117,6 +129,11 @@ class BlobLog {
   [[nodiscard]] Result<bool> body_is_right(const Place& place);
   void apply(std::string name, const Place& place);
   void forget(std::string_view name);
+
+  // Without giving anything back.
+  [[nodiscard]] Result<void> sync_last();
+  // Gives back the room of bodies whose end is synced.
+  void give_back();
 
   [[nodiscard]] Result<void> check_writable() const;
   [[nodiscard]] Result<void> make_room(std::uint64_t bytes);
@@ -136,7 +153,10 @@ class BlobLog {
   std::map<LogFile, File> files_;  // the last one is appended to
   std::map<std::string, Place, std::less<>> blobs_;
   std::uint64_t live_bytes_ = 0;
-  std::uint64_t synced_ = 0;  // of the last file
+  std::uint64_t synced_ = 0;     // of the last file
+  std::uint64_t said_ = 0;       // how much of that its last record says
+  std::vector<DeadBody> dying_;  // since the last sync
+  std::vector<DeadBody> dead_;   // that are not given back
   std::uint64_t cut_bytes_ = 0;
   std::uint64_t decayed_ = 0;
   std::optional<Error> broken_;

@@ -145,17 +145,22 @@ void DiskTier::erase(std::vector<std::string> keys) {
     erases_.insert(erases_.end(), keys.begin() + static_cast<std::ptrdiff_t>(erased), keys.end());
     erases_wait_ = true;
   }
-  for (auto& [id, entry] : entries_) {
-    if (erased > 0 && entry.state == State::no_room) enqueue(id, entry);
-  }
+  if (erased > 0) enqueue_what_had_no_room();
   may_clean_ = true;
   look_at_log();
+}
+
+void DiskTier::enqueue_what_had_no_room() {
+  for (auto& [id, entry] : entries_) {
+    if (entry.state == State::no_room) enqueue(id, entry);
+  }
 }
 
 void DiskTier::clean() {
   const auto cleaned = log_.clean();
   const MutexLock lock(mu_);
   may_clean_ = cleaned.ok() && *cleaned;
+  if (may_clean_) enqueue_what_had_no_room();
   if (!cleaned.ok()) tell("cleaning", cleaned.error());
   look_at_log();
 }

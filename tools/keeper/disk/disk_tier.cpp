@@ -20,6 +20,12 @@ namespace {
 constexpr std::uint64_t kMostOfFile = std::uint64_t{256} << 20;
 constexpr std::uint64_t kFilesOfQuota = 8;
 
+Result<SegmentName> name_in_log(const std::string& path, std::string_view key,
+                                std::uint64_t bytes) {
+  if (const auto name = segment_of(key, bytes)) return *name;
+  return Error{Code::failed_precondition, concat(path, ": '", key, "' in the log is no segment")};
+}
+
 }  // namespace
 
 DiskTier::DiskTier(std::string path, BlobLog log, std::uint64_t quota_bytes)
@@ -30,10 +36,15 @@ DiskTier::DiskTier(std::string path, BlobLog log, std::uint64_t quota_bytes)
 Result<std::unique_ptr<DiskTier>> DiskTier::open(std::string path,
                                                  std::unique_ptr<LogDirectory> directory,
                                                  std::uint64_t quota_bytes) {
+  const auto check = [&](std::string_view key, std::uint64_t bytes) -> Result<void> {
+    AQUA_TRY(name_in_log(path, key, bytes));
+    return {};
+  };
   AQUA_ASSIGN(BlobLog log,
               BlobLog::open(std::move(directory),
                             {.most_bytes = quota_bytes,
-                             .file_bytes = std::min(kMostOfFile, quota_bytes / kFilesOfQuota)}));
+                             .file_bytes = std::min(kMostOfFile, quota_bytes / kFilesOfQuota)},
+                            check));
   std::unique_ptr<DiskTier> tier(new DiskTier(std::move(path), std::move(log), quota_bytes));
   AQUA_TRY(tier->find_left());
   return tier;
@@ -42,12 +53,8 @@ Result<std::unique_ptr<DiskTier>> DiskTier::open(std::string path,
 Result<void> DiskTier::find_left() {
   const MutexLock lock(mu_);
   for (const std::string& key : log_.names()) {
-    const auto name = segment_of(key, log_.bytes_of(key).value_or(0));
-    if (!name) {
-      return Error{Code::failed_precondition,
-                   concat(path_, ": '", key, "' in the log is no segment")};
-    }
-    entries_[id_of(*name)] = {.name = *name, .memory = {}, .state = State::left};
+    AQUA_ASSIGN(const SegmentName name, name_in_log(path_, key, log_.bytes_of(key).value_or(0)));
+    entries_[id_of(name)] = {.name = name, .memory = {}, .state = State::left};
   }
   // A later generation tells that this one was dropped: the erase of it has failed.
   for (auto at = entries_.begin(); at != entries_.end();) {
@@ -88,16 +95,26 @@ Result<void> DiskTier::read_into(const SegmentName& name, int fd) {
 
 void DiskTier::offer_all(const Offer& offer) {
   const MutexLock lock(mu_);  // nobody else is there yet
+  SegmentSum unplaced;
+  Error why;
   for (auto& [id, entry] : entries_) {
     const SegmentName& name = entry.name;
     auto memory = offer(name, [&](int fd) { return read_into(name, fd); });
     if (memory.ok()) {
       entry.memory = *std::move(memory);
       entry.state = State::durable;
+    } else if (memory.error().code == Code::resource_exhausted) {
+      ++unplaced.segments;
+      unplaced.bytes += name.bytes;
+      why = memory.error();
     } else {
       tell(concat(words_of(id), " stays on the disk alone"), memory.error());
     }
   }
+  if (unplaced.segments == 0) return;
+  tell(concat("segments that stay on the disk alone: ", unplaced.segments, ", of ", unplaced.bytes,
+              " bytes in all"),
+       why);
 }
 
 std::string DiskTier::words_of(Id id) {

@@ -7,9 +7,9 @@
 //                     |             |
 //                     '-------------'--> memory only: no room for it, or the disk refused
 //
-// Durable is what is there after a power cut. What does not fit into the quota is tried again when
-// something has been erased. A segment that is dropped while it is being written is not written:
-// its writer may get it back, and change it.
+// Durable is what is there after a power cut. What does not fit into the quota or onto the disk is
+// tried again when something has been erased, and when a file has been cleaned. A segment that is
+// dropped while it is being written is not written: its writer may get it back, and change it.
 //
 // Bytes that are not those of the digest in a segment's name are neither written nor offered.
 //
@@ -53,8 +53,9 @@ class DiskTier {
   DiskTier& operator=(const DiskTier&) = delete;
 
   // Offers all that an earlier keeper left, by number. `offer` makes memory, has it filled, and
-  // keeps it if it was. What it refuses, or cannot be read, stays in the log and is told: it is
-  // offered again by a later keeper, or dropped.
+  // keeps it if it was. What it refuses, or cannot be read, stays in the log and is told (all that
+  // there is no room for, resource_exhausted, as one sum): it is offered again by a later keeper,
+  // or dropped.
   using Fill = std::function<Result<void>(int fd)>;
   using Offer = std::function<Result<Memory>(const SegmentName&, const Fill&)>;
   void offer_all(const Offer& offer);
@@ -109,6 +110,8 @@ class DiskTier {
   void sync() AQUA_EXCLUDES(mu_);
   void clean() AQUA_EXCLUDES(mu_);
   void enqueue(Id id, Entry& entry) AQUA_REQUIRES(mu_);
+  // There may be room for it now.
+  void enqueue_what_had_no_room() AQUA_REQUIRES(mu_);
   void tell(std::string_view what, const Error& error) AQUA_REQUIRES(mu_);
   // Takes over what the log says of itself, and writes again what it has found decayed.
   void look_at_log() AQUA_REQUIRES(mu_);

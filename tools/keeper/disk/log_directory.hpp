@@ -29,7 +29,7 @@ class LogDirectory {
     LogFile file = 0;
     std::uint64_t bytes = 0;
   };
-  // The files that are there, by number.
+  // The files that are there, by number. failed_precondition: there is something else.
   [[nodiscard]] virtual Result<std::vector<Entry>> list() = 0;
   // An empty file. When the call returns, a power cut does not undo it; so for remove().
   [[nodiscard]] virtual Result<void> create(LogFile file) = 0;
@@ -40,6 +40,9 @@ class LogDirectory {
   [[nodiscard]] virtual Result<void> sync(LogFile file) = 0;
   // Cuts the file there, for good when the call returns.
   [[nodiscard]] virtual Result<void> truncate(LogFile file, std::uint64_t bytes) = 0;
+  // Gives back the room of bytes that are never read again, and are there or zero from now on. The
+  // file stays as long as it is. A disk that cannot do so keeps them.
+  virtual void discard(LogFile file, std::uint64_t offset, std::uint64_t bytes) = 0;
   // Fills `into`. data_loss: the file ends before that.
   [[nodiscard]] virtual Result<void> read(LogFile file, std::uint64_t offset,
                                           std::span<std::byte> into) = 0;

@@ -27,6 +27,7 @@ namespace {
 constexpr std::string_view kEnding = ".blobs";
 // Descriptors at once: a log has as many files as its quota allows.
 constexpr std::size_t kMostOpen = 8;
+constexpr std::uint64_t kDiskBlock = 4096;  // bytes, of which a disk gives back only whole ones
 
 std::string name_of(LogFile file) {
   const std::string digits = std::to_string(file);
@@ -51,6 +52,7 @@ class PosixDirectory final : public LogDirectory {
   Result<void> write(LogFile file, std::uint64_t offset, std::span<const std::byte> bytes) override;
   Result<void> sync(LogFile file) override;
   Result<void> truncate(LogFile file, std::uint64_t bytes) override;
+  void discard(LogFile file, std::uint64_t offset, std::uint64_t bytes) override;
   Result<void> read(LogFile file, std::uint64_t offset, std::span<std::byte> into) override;
 
  private:
@@ -76,13 +78,15 @@ Result<std::vector<LogDirectory::Entry>> PosixDirectory::list() {
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
     const auto file = file_of(name);
-    if (!file) {
+    // Not by opening it: of a device that alone may do something.
+    struct stat status {};
+    if (::fstatat(directory_.get(), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      return errno_error(concat(path_, "/", name));
+    }
+    if (!file || !S_ISREG(status.st_mode)) {
       return Error{Code::failed_precondition,
                    concat(path_, ": '", name, "' is no file of a blob log")};
     }
-    AQUA_ASSIGN(const int fd, open(*file));
-    struct stat status {};
-    if (::fstat(fd, &status) != 0) return errno_error(where(*file));
     found.push_back({*file, static_cast<std::uint64_t>(status.st_size)});
   }
   std::ranges::sort(found, {}, &Entry::file);
@@ -130,6 +134,16 @@ Result<void> PosixDirectory::truncate(LogFile file, std::uint64_t bytes) {
   AQUA_ASSIGN(const int fd, open(file));
   if (::ftruncate(fd, static_cast<off_t>(bytes)) != 0) return errno_error(where(file));
   return sync(file);
+}
+
+void PosixDirectory::discard(LogFile file, std::uint64_t offset, std::uint64_t bytes) {
+  const std::uint64_t first = (offset + kDiskBlock - 1) / kDiskBlock * kDiskBlock;
+  const std::uint64_t end = (offset + bytes) / kDiskBlock * kDiskBlock;
+  if (first >= end) return;
+  if (const auto fd = open(file); fd.ok()) {
+    (void)::fallocate(*fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(first),
+                      static_cast<off_t>(end - first));
+  }
 }
 
 Result<void> PosixDirectory::read(LogFile file, std::uint64_t offset, std::span<std::byte> into) {

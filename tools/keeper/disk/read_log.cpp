@@ -25,7 +25,7 @@ Error in_file(LogFile file, const Error& error) {
 }  // namespace
 
 Result<BlobLog> BlobLog::open(std::unique_ptr<LogDirectory> directory,
-                              const BlobLogOptions& options) {
+                              const BlobLogOptions& options, const Check& check) {
   if (options.file_bytes == 0 || options.most_bytes / 2 < options.file_bytes) {
     return Error{Code::invalid_argument,
                  concat("blob log: most_bytes is ", options.most_bytes,
@@ -36,11 +36,13 @@ Result<BlobLog> BlobLog::open(std::unique_ptr<LogDirectory> directory,
   for (const LogDirectory::Entry& entry : found) {
     const bool last = &entry == &found.back();
     AQUA_TRY(log.read_head_of(entry, last));
-    if (log.files_.contains(entry.file)) AQUA_TRY(log.scan(entry.file, entry.bytes, last));
+    if (log.files_.contains(entry.file)) {
+      AQUA_TRY(log.scan(entry.file, entry.bytes, last, check));
+    }
   }
   if (log.files_.empty()) AQUA_TRY(log.next_file());
   // What a process that was killed had written may be in the system's memory alone.
-  AQUA_TRY(log.sync());
+  AQUA_TRY(log.sync_last());
   return log;
 }
 
@@ -58,6 +60,11 @@ Result<void> BlobLog::read_head_of(LogDirectory::Entry entry, bool last) {
     if (!last || another || entry.bytes > kFileHeadBytes) return in_file(entry.file, nonce.error());
   } else if (!last) {
     return decay_at(entry.file, 0);
+  }
+  std::vector<std::byte> left(entry.bytes);
+  AQUA_TRY(directory_->read(entry.file, 0, left));
+  if (!blob_log::may_be_left_of_file_head(left)) {
+    return in_file(entry.file, {Code::invalid_argument, "not a file of a blob log"});
   }
   cut_bytes_ += entry.bytes;
   return directory_->remove(entry.file);
@@ -80,7 +87,7 @@ Result<std::string> BlobLog::key_of(const Place& place) {
   return key;
 }
 
-Result<void> BlobLog::scan(LogFile file, std::uint64_t bytes, bool last) {
+Result<void> BlobLog::scan(LogFile file, std::uint64_t bytes, bool last, const Check& check) {
   std::vector<std::pair<std::string, Place>> records;
   std::uint64_t end = kFileHeadBytes, synced = 0;
   while (end < bytes) {
@@ -101,7 +108,12 @@ Result<void> BlobLog::scan(LogFile file, std::uint64_t bytes, bool last) {
     end = place.offset;
     records.resize(i);
   }
+  for (const auto& [key, place] : records) {
+    if (!check || place.head.kind != blob_log::Kind::put) continue;
+    AQUA_TRY(check(key, place.head.body_bytes));
+  }
   files_.at(file).bytes = end;
+  said_ = records.empty() ? 0 : records.back().second.head.synced;
   for (auto& [key, place] : records) apply(std::move(key), place);
   return end == bytes ? Result<void>() : cut(file, end, bytes, last);
 }

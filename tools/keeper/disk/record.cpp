@@ -4,6 +4,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -74,6 +75,15 @@ Result<Nonce> decode_file_head(std::span<const std::byte, kFileHeadBytes> bytes)
   if (raw.version == kVersion) return raw.nonce;
   return Error{Code::failed_precondition, concat("a blob log of version ", raw.version,
                                                  ", and this program reads ", kVersion)};
+}
+
+bool may_be_left_of_file_head(std::span<const std::byte> bytes) {
+  const auto head = encode_file_head(0);
+  const std::size_t known = std::min(bytes.size(), offsetof(RawFileHead, nonce));
+  for (std::size_t i = 0; i < known; ++i) {
+    if (bytes[i] != std::byte{0} && bytes[i] != head[i]) return false;
+  }
+  return bytes.size() <= head.size();
 }
 
 std::array<std::byte, kRecordHeadBytes> encode(const RecordHead& head, Nonce nonce) {

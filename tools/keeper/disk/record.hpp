@@ -56,6 +56,8 @@ using Nonce = std::uint64_t;
 [[nodiscard]] std::array<std::byte, kFileHeadBytes> encode_file_head(Nonce nonce);
 // failed_precondition: a log of another version. invalid_argument: no log.
 [[nodiscard]] Result<Nonce> decode_file_head(std::span<const std::byte, kFileHeadBytes> bytes);
+// Whether a power cut may have left these of a file's head: some of its bytes, and zeroes.
+[[nodiscard]] bool may_be_left_of_file_head(std::span<const std::byte> bytes);
 
 [[nodiscard]] std::array<std::byte, kRecordHeadBytes> encode(const RecordHead& head, Nonce nonce);
 // Nothing for bytes that are no head of this file, whole and unchanged.

@@ -20,6 +20,9 @@ namespace aqua::kv_stream {
 namespace {
 
 constexpr std::size_t kAtATime = 64;  // parcels that are accepted
+// Of one group, that were admitted and are not finished: of each of its ranks a carrier has room
+// for so many.
+constexpr std::int64_t kMostSequences = 65536;
 
 Error refusal(std::string what) {
   return {Code::invalid_argument, std::move(what)};
@@ -48,7 +51,8 @@ struct Streamer::Parts {
         layout(of),
         own(std::move(end)),
         groups(std::move(others)),
-        intake(sources_of(groups)) {}
+        intake(sources_of(groups)),
+        admitted(groups.size()) {}
 
   [[nodiscard]] Result<const StreamPeer*> find(const std::string& name) const {
     const auto found = std::ranges::find(groups, name, &StreamPeer::name);
@@ -77,6 +81,9 @@ struct Streamer::Parts {
   const std::vector<StreamPeer> groups;
   Intake intake;
   std::map<std::uint64_t, std::string> givers{};  // roles, of the parcels that are here
+  // Sequences of each group, less those that are finished. Of these some were admitted by the
+  // streamer before this one: it may be below 0.
+  std::vector<std::int64_t> admitted;
   StreamerStatus status{};
 };
 
@@ -142,7 +149,8 @@ Result<StreamOut> Streamer::stream_out(const StreamOutOptions& options) {
   if (options.tokens == 0 || options.tokens > parts_->room(options.blocks.size()))
     return refusal(
         concat("stream_out: ", options.tokens, " tokens in ", options.blocks.size(), " blocks"));
-  if (options.attempt == 0) return refusal("stream_out: attempts count from 1");
+  if (options.attempt == 0 || options.attempt > kMostAttempt)
+    return refusal(concat("stream_out: attempt ", options.attempt, ", of 1 to ", kMostAttempt));
   auto out = std::make_unique<StreamOut::Parts>(parts_->outbox,
                                                 StreamNote{.agreement = group->agreement_out,
                                                            .from = parts_->own,
@@ -155,8 +163,15 @@ Result<StreamOut> Streamer::stream_out(const StreamOutOptions& options) {
 
 Result<void> Streamer::admit(const std::string& name, std::uint32_t sequences) {
   AQUA_ASSIGN(const StreamPeer* const group, parts_->find(name));
+  // Before any of its ranks is told.
+  std::int64_t& admitted =
+      parts_->admitted.at(static_cast<std::size_t>(group - parts_->groups.data()));
+  if (admitted + sequences > kMostSequences)
+    return refusal(concat("admit: ", sequences, " sequences of '", name, "' beside ", admitted,
+                          ", of at most ", kMostSequences, " in all"));
   for (const Route& route : group->in)
     AQUA_TRY(parts_->carrier.admit(role_of({group->name, route.peer}), sequences));
+  admitted += sequences;
   return {};
 }
 
@@ -223,6 +238,7 @@ Result<bool> Streamer::finish(std::uint64_t sequence, Stream stream) {
     if (first && !finished.ok() && finished.error().code != Code::not_found) return all;
     first = false;
   }
+  if (all.ok()) --parts_->admitted.at(found->group);
   for (const std::uint64_t parcel : parts_->intake.drop(sequence)) parts_->givers.erase(parcel);
   return all;
 }

@@ -76,7 +76,8 @@ TEST(StreamNote, EachPairOfRanksHasItsOwnIdAndRole) {
 
 TEST(StreamNote, AParcelThatWasTakenOftenIsOfAnEarlierTurnThanTheNextAttempt) {
   EXPECT_LT(turn_of(1) + 1'000'000, turn_of(2));
-  EXPECT_LT(turn_of(UINT32_MAX - 1), turn_of(UINT32_MAX));
+  EXPECT_LT(turn_of(kMostAttempt - 1) + 1'000'000, turn_of(kMostAttempt));
+  EXPECT_EQ(turn_of(kMostAttempt), kMostTurn) << "and takes have room above it";
 }
 
 }  // namespace

@@ -97,6 +97,19 @@ TEST_F(TwoToOne, BlocksThatAreTooFewAreRefused) {
             Code::invalid_argument);
   EXPECT_EQ(refused({.sequence = 1, .attempt = 0, .to = "decode", .blocks = blocks, .tokens = 8}),
             Code::invalid_argument);
+  EXPECT_EQ(refused({.sequence = 1,
+                     .attempt = kMostAttempt + 1,
+                     .to = "decode",
+                     .blocks = blocks,
+                     .tokens = 8}),
+            Code::invalid_argument);
+  EXPECT_TRUE(first_.streamer
+                  .stream_out({.sequence = 2,
+                               .attempt = kMostAttempt,
+                               .to = "decode",
+                               .blocks = blocks,
+                               .tokens = 8})
+                  .ok());
   EXPECT_EQ(refused({.sequence = 1, .to = "nobody", .blocks = blocks, .tokens = 8}),
             Code::not_found);
   auto outs = pair_.begin(1, 8);
@@ -105,6 +118,27 @@ TEST_F(TwoToOne, BlocksThatAreTooFewAreRefused) {
   EXPECT_EQ(
       receiver_.streamer.stream_in(1, receiver_.blocks_for(4), receiver_.stream()).error().code,
       Code::invalid_argument);
+}
+
+TEST_F(TwoToOne, SequencesAreAdmittedUpToABoundInAll) {
+  const auto admit = [&](std::uint32_t sequences) {
+    const auto admitted = receiver_.streamer.admit("prefill", sequences);
+    return admitted.ok() ? std::nullopt : std::optional(admitted.error().code);
+  };
+  EXPECT_EQ(admit(65537), Code::invalid_argument);
+  EXPECT_EQ(admit(65535), std::nullopt);
+  EXPECT_EQ(admit(2), Code::invalid_argument);
+  EXPECT_EQ(admit(1), std::nullopt) << "what was refused counts for nothing";
+  EXPECT_EQ(admit(1), Code::invalid_argument);
+  auto outs = pair_.begin(1, 8);
+  pair_.send(outs, 8, 1);
+  ASSERT_EQ(receiver_.streamer.arrived().size(), 1U);
+  EXPECT_EQ(admit(1), Code::invalid_argument) << "it is here, and not finished";
+  EXPECT_FALSE(sure(receiver_.streamer.finish(2, receiver_.stream()))) << "of another";
+  EXPECT_EQ(admit(1), Code::invalid_argument);
+  EXPECT_TRUE(sure(receiver_.streamer.finish(1, receiver_.stream())));
+  EXPECT_EQ(admit(1), std::nullopt);
+  EXPECT_EQ(admit(1), Code::invalid_argument);
 }
 
 TEST(StreamerCreate, AnotherModelIsRefusedAtTheStart) {

@@ -12,7 +12,6 @@ namespace aqua::kv_stream {
 namespace {
 
 constexpr std::string_view kMagic = "aqua-stream 1";
-constexpr unsigned kAttemptShift = 24;
 constexpr int kHex = 16, kDecimal = 10;
 
 bool in_names(char c) {
@@ -88,10 +87,6 @@ std::string role_of(const StreamEnd& to) {
 
 std::string id_of(const StreamEnd& from, const StreamEnd& to, std::uint64_t sequence) {
   return concat("sequence ", sequence, " from ", name_of(from), " to ", name_of(to));
-}
-
-std::uint64_t turn_of(std::uint32_t attempt) {
-  return std::uint64_t{attempt} << kAttemptShift;
 }
 
 }  // namespace aqua::kv_stream

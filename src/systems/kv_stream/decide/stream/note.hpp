@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "aqua/handoff/parcel.hpp"
 #include "aqua/result.hpp"
 
 namespace aqua::kv_stream {
@@ -50,8 +51,13 @@ struct StreamNote {
 [[nodiscard]] std::string role_of(const StreamEnd& to);
 // The id of what one rank streams to another of a sequence.
 [[nodiscard]] std::string id_of(const StreamEnd& from, const StreamEnd& to, std::uint64_t sequence);
-// The turn of an attempt's parcels. Each time that one is taken raises its turn by one, so that
-// attempts are far apart.
-[[nodiscard]] std::uint64_t turn_of(std::uint32_t attempt);
+// The turn of an attempt's parcels, up to kMostAttempt. Each time that one is taken raises its turn
+// by one, so that attempts are far apart.
+[[nodiscard]] constexpr std::uint64_t turn_of(std::uint32_t attempt) {
+  return std::uint64_t{attempt} << 24;
+}
+// The highest attempt there is: its turn is one that a parcel may be given under.
+inline constexpr std::uint32_t kMostAttempt = std::uint32_t{1} << 25;
+static_assert(turn_of(kMostAttempt) == kMostTurn);
 
 }  // namespace aqua::kv_stream
