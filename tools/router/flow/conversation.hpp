@@ -56,8 +56,9 @@ class Conversation {
   Conversation(const Conversation&) = delete;
   Conversation& operator=(const Conversation&) = delete;
 
-  // Finds the prompt's ids and a place in the fleet. The error is the client's.
-  [[nodiscard]] Result<void> begin();
+  // Finds the prompt's ids and a place in the fleet. Blocks while engines cut the prompt; `alive`
+  // is asked meanwhile, and ends it with cancelled. Any other error is the client's.
+  [[nodiscard]] Result<void> begin(const Alive& alive);
   // Blocks until something passes; `alive` is asked meanwhile, and ends it with cancelled. Once
   // over() nothing more comes. Any other error is the client's, and the last.
   [[nodiscard]] Result<std::vector<Words>> next(const Alive& alive);
@@ -70,6 +71,8 @@ class Conversation {
  private:
   using Clock = std::chrono::steady_clock;
 
+  [[nodiscard]] Result<std::vector<TokenId>> find_ids(const EngineDoor& engine, const Alive& alive);
+  Error gone();
   void handle(Piece& piece);
   void handle(RawPart& part);
   void handle(AttemptDied& died);
