@@ -9,6 +9,8 @@
 
 #include "base/concat.hpp"
 #include "base/descriptor_limit.hpp"
+#include "base/try.hpp"
+#include "tools/http/call_limit.hpp"
 #include "tools/report/text.hpp"
 
 namespace aqua::http {
@@ -60,6 +62,7 @@ struct HttpClient::Impl {
       : name(concat(url.host, ":", url.port)),
         prefix(url.prefix),
         timeout(options.timeout),
+        whole(options.whole),
         client(url.host, url.port),
         ends(options.stop, [this] { end(); }) {
     client.set_keep_alive(true);
@@ -68,10 +71,10 @@ struct HttpClient::Impl {
     client.set_write_timeout(timeout.count(), 0);
     client.set_connection_timeout(std::max<std::int64_t>(1, timeout.count() / 10), 0);
     if (!options.api_key.empty()) client.set_bearer_token_auth(options.api_key);
-    // A stop that came before there was a connection to be cut: shut down like this, the socket
+    // An end that came before there was a connection to be cut: shut down like this, the socket
     // connects and then neither sends nor receives.
     client.set_socket_options([this](socket_t socket) {
-      if (stopped) (void)::shutdown(socket, SHUT_RDWR);
+      if (stopped || late) (void)::shutdown(socket, SHUT_RDWR);
     });
   }
 
@@ -101,6 +104,14 @@ struct HttpClient::Impl {
 
   Result<Reply> send(httplib::Request& request, const OnData* data) {
     if (stopped) return Error{Code::cancelled, "stopped"};
+    late = false;
+    CallLimit limit;
+    if (whole.count() > 0) {
+      AQUA_TRY(limit.begin(whole, [this] {
+        late = true;
+        client.stop();
+      }));
+    }
     Reply reply;
     std::size_t kept = 0;
     bool lapsed = false;
@@ -123,6 +134,10 @@ struct HttpClient::Impl {
       return kept <= kMostBody;
     };
     const auto result = client.send(request);
+    if (limit.end() && !stopped) {  // an answer without a length may look whole
+      return Error{Code::deadline_exceeded, concat(name, request.path, ": takes longer than ",
+                                                   whole.count(), " ms: does it hang?")};
+    }
     if (kept > kMostBody) {
       return Error{Code::data_loss,
                    concat(name, request.path, ": answers with more than ", kMostBody, " bytes")};
@@ -143,7 +158,9 @@ struct HttpClient::Impl {
   const std::string name;
   const std::string prefix;
   const std::chrono::seconds timeout;
+  const std::chrono::milliseconds whole;
   std::atomic<bool> stopped{false};
+  std::atomic<bool> late{false};  // the call under way
   httplib::Client client;
   const std::stop_callback<std::function<void()>> ends;  // last: it uses the others
 };

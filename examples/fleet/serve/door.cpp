@@ -54,6 +54,14 @@ class Reading {
     if (taken.ended) sink.done();
     return true;
   }
+  // The whole answer at once, when it is there. False: the client has gone, or there is none.
+  bool write_whole(httplib::DataSink& sink) {
+    if (!out_->await_end(kHeartbeat)) return sink.is_writable();
+    const std::string answer = whole_answer(out_->tokens());
+    if (!out_->refusal().empty() || !sink.write(answer.data(), answer.size())) return false;
+    sink.done();
+    return true;
+  }
   Outbox& out() { return *out_; }
 
  private:
@@ -141,10 +149,14 @@ struct Door::Impl {
           "text/event-stream",
           [reading](std::size_t, httplib::DataSink& sink) { return reading->write(sink); });
     }
-    while (!over && !reading->out().await_end(kHeartbeat)) continue;
+    // The status is known with the first token. From there on it is seen when the client goes;
+    // until then it costs no more than its place.
+    while (!over && !reading->out().await_token(kHeartbeat)) continue;
     const std::string why = reading->out().refusal();
     if (over || !why.empty()) return refuse(reply, over ? 503 : 400, why);
-    reply.set_content(whole_answer(reading->out().tokens()), kJson);
+    reply.set_chunked_content_provider(kJson, [reading](std::size_t, httplib::DataSink& sink) {
+      return reading->write_whole(sink);
+    });
   }
 
   Engine& engine;

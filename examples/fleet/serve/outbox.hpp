@@ -56,6 +56,11 @@ class Outbox {
     std::unique_lock lock(mu_);
     return changed_.wait_for(lock, patience, [this] { return ended_; });
   }
+  // Whether it has said a token, or ended without one.
+  [[nodiscard]] bool await_token(std::chrono::milliseconds patience) {
+    std::unique_lock lock(mu_);
+    return changed_.wait_for(lock, patience, [this] { return ended_ || !tokens_.empty(); });
+  }
   [[nodiscard]] std::vector<Token> tokens() const {
     const std::lock_guard lock(mu_);
     return tokens_;

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include "tests/examples/fleet/rig.hpp"
 #include "tools/http/http_client.hpp"
 #include "tools/http/sse.hpp"
@@ -95,6 +97,37 @@ TEST(FleetMoves, ADestinationWithoutRoomLeavesTheRequestWhereItIs) {
   EXPECT_EQ(moves_done(router, "kv"), 0);
   EXPECT_EQ(router.metric("aqua_router_moves_total", "failed"), 1);
   EXPECT_EQ(router.metric("aqua_router_recoveries_total"), 0);
+}
+
+TEST(FleetEngineAlone, TellsAWholeAnswerAtOnce) {
+  const Keeper keeper;
+  const FleetEngine a(keeper, "engine-a", {"--iteration-ms", "2"});
+  const auto prompt = prompt_of(4);
+  Json body = request_of(prompt, 4, 100);
+  body["stream"] = false;
+  EXPECT_EQ(ask(a.url(), body), reference_answer(prompt, 4, 100));
+  body["max_tokens"] = 100'000'000;
+  const Answer refused = ask(a.url(), body);
+  EXPECT_EQ(refused.status, 400) << "before its first token";
+}
+
+// As a stream does, by the end of its connection.
+TEST(FleetEngineAlone, EndsAWholeAnswerWhoseClientHasGone) {
+  constexpr int kTokens = 1500;
+  const Keeper keeper;
+  const FleetEngine a(keeper, "engine-a", {"--iteration-ms", "10"});
+  http::HttpClient client(http::parse_url(a.url()).value(), {});
+  Json body = request_of(prompt_of(4), 4, kTokens);
+  body["stream"] = false;
+  auto reply = std::async(std::launch::async, [&] {
+    return client.post("/v1/completions", body.dump(),
+                       [](std::string_view, auto) { return http::Heard::something; });
+  });
+  EXPECT_TRUE(becomes([&] { return a.metric("fleet_iterations_total") > 20; }));
+  client.stop();
+  EXPECT_FALSE(reply.get().ok());
+  EXPECT_TRUE(becomes([&] { return a.metric("fleet_requests") == 0; }));
+  EXPECT_LT(a.metric("fleet_iterations_total"), kTokens) << "it did not tell all of it first";
 }
 
 // The engine alone is asked here, and ordered as a router that is wrong might.

@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/tools/router/scripted_engine.hpp"
+
 namespace aqua::router {
 namespace {
 
@@ -118,6 +120,20 @@ TEST(Errands, AreCutShortByTheirEndAndSayNothingThen) {
   }
   EXPECT_FALSE(said);
   EXPECT_THAT(engine.log(), ElementsAre("begins slow"));
+}
+
+// A byte now and then is no answer: what waits behind it is told when its time is over.
+TEST(Errands, WaitForNoAnswerThatDrips) {
+  test::ScriptedEngine engine;
+  engine.stall_at(kOrdersPath, test::ScriptedEngine::Stall::drips);
+  const auto door = std::make_shared<const EngineDoor>(parse_engine("a=" + engine.url()).value());
+  Errands errands(door, std::chrono::seconds(1));
+  std::promise<Code> told;
+  auto code = told.get_future();
+  errands.post({kOrdersPath, "{}"},
+               [&](const Result<void>& done) { told.set_value(done.error().code); });
+  ASSERT_EQ(code.wait_for(std::chrono::seconds(30)), std::future_status::ready);
+  EXPECT_EQ(code.get(), Code::deadline_exceeded);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <httplib.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -29,6 +30,12 @@ class ScriptedEngine {
 
   ScriptedEngine() {
     server_.new_task_queue = [] { return new httplib::ThreadPool(32); };
+    server_.set_pre_routing_handler(
+        [this](const httplib::Request& request, httplib::Response& reply) {
+          if (!stalls_at(request.path)) return httplib::Server::HandlerResponse::Unhandled;
+          stall(reply);
+          return httplib::Server::HandlerResponse::Handled;
+        });
     server_.Get("/health", [](const auto&, auto&) {});
     server_.Get("/v1/models", [this](const auto&, auto& reply) {
       reply.set_content(traits().models, "application/json");
@@ -68,6 +75,7 @@ class ScriptedEngine {
   }
   ~ScriptedEngine() {
     over_ = true;
+    over_.notify_all();
     server_.stop();
     thread_.join();
   }
@@ -97,15 +105,42 @@ class ScriptedEngine {
     orders_ = std::move(orders);
   }
   [[nodiscard]] bool over() const { return over_; }
+  // What it answers at this path never ends from now on: it drips, a byte now and then, or says
+  // nothing at all.
+  enum class Stall : std::uint8_t { drips, is_silent };
+  void stall_at(std::string path, Stall how) {
+    const std::lock_guard lock(mu_);
+    stalls_at_ = std::move(path);
+    stall_ = how;
+  }
 
   std::atomic<int> status{200};           // of answers
   std::atomic<int> asked{0}, running{0};  // answers, warm-ups among them
   std::atomic<int> warm_ups{0};
+  std::atomic<int> stalled{0};  // calls that ran into it, so far
 
  private:
   [[nodiscard]] Traits traits() {
     const std::lock_guard lock(mu_);
     return traits_;
+  }
+  [[nodiscard]] bool stalls_at(const std::string& path) {
+    const std::lock_guard lock(mu_);
+    return path == stalls_at_;
+  }
+  void stall(httplib::Response& reply) {
+    ++stalled;
+    Stall how{};
+    {
+      const std::lock_guard lock(mu_);
+      how = stall_;
+    }
+    if (how == Stall::is_silent) return over_.wait(false);
+    reply.set_chunked_content_provider("application/json",
+                                       [this](std::size_t, httplib::DataSink& sink) {
+                                         std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                                         return !over_ && sink.write(" ", 1);
+                                       });
   }
   void answer(const httplib::Request& http, httplib::Response& reply) {
     ++asked;
@@ -154,6 +189,8 @@ class ScriptedEngine {
   Traits traits_;
   Hook warm_up_, answers_;
   OrderHook orders_;
+  std::string stalls_at_{};
+  Stall stall_{};
   std::atomic<bool> over_{false};
   std::thread thread_;
 };

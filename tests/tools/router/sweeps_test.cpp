@@ -83,5 +83,19 @@ TEST_F(SweepsOfRequests, WhoMovesAgainWaitsForTheEngineThatIsAsked) {
   EXPECT_EQ(sweeps_.waiting(), 0U);
 }
 
+// No byte now and then makes its time longer.
+TEST_F(SweepsOfRequests, WhoMovesAgainDoesNotWaitForAnAnswerThatDrips) {
+  engine_.stall_at(kOrdersPath, ScriptedEngine::Stall::drips);
+  sweeps_.add("p", "a");
+  ASSERT_TRUE(becomes([&] { return engine_.stalled > 0; }));
+  auto forgotten = std::async(std::launch::async, [&] { sweeps_.forget("p", "a"); });
+  EXPECT_EQ(forgotten.wait_for(std::chrono::seconds(30)), std::future_status::ready);
+  engine_.stall_at("", {});
+  go_on_.release();
+  sweeps_.add("p", "b");
+  EXPECT_TRUE(becomes([&] { return sweeps_.waiting() == 0; }));
+  EXPECT_EQ(asked(), (std::vector<std::string>{"b"})) << "the old one is not asked for again";
+}
+
 }  // namespace
 }  // namespace aqua::router::test

@@ -60,8 +60,8 @@ class UnheardOrders : public ::testing::Test {
 
   std::string say(std::uint32_t token) {
     std::unique_lock lock(mu_);
-    if (token != kBefore || resumed_) return "";
-    if (std::exchange(asks_, false)) return word(R"({"event":"asked"})");
+    if (token == kBefore && asks_ > 0) return --asks_, word(R"({"event":"asked"})");
+    if (token != holds_at_ || resumed_) return "";
     changed_.wait_for(lock, std::chrono::milliseconds(20));
     return kBusy;
   }
@@ -77,9 +77,13 @@ class UnheardOrders : public ::testing::Test {
     orders_.push_back(order);
     if (order.at("order") == "resume") {
       if (loses_ > 0) return --loses_, 503;
+      if (sleeps_) {  // it does not speak on, and answers late
+        changed_.wait(lock, [this] { return answers_ || over_; });
+        return 200;
+      }
       if (asks_after_resume_) {
         asks_after_resume_ = false;
-        asks_ = true;
+        asks_ = 1;
       } else {
         resumed_ = true;
       }
@@ -99,8 +103,10 @@ class UnheardOrders : public ::testing::Test {
   std::mutex mu_;
   std::condition_variable changed_;
   std::vector<Json> orders_{};
-  bool reserved_ = false, resumed_ = false, asks_ = false, over_ = false;
-  bool asks_after_resume_ = false;
+  bool reserved_ = false, resumed_ = false, over_ = false;
+  bool asks_after_resume_ = false, sleeps_ = false, answers_ = false;
+  int asks_ = 0;  // before its token kBefore
+  std::uint32_t holds_at_ = kBefore;
   int loses_ = 0;  // orders to resume
   int swept_ = 0;
   std::atomic<std::size_t> told_{0};
@@ -170,6 +176,33 @@ TEST_F(UnheardOrders, ASourceThatAsksBehindAMoveIsToldWhichMovesAreOver) {
   EXPECT_EQ(told.at(2).at("move"), told.at(0).at("move"));
 }
 
+// What it asks for while it has not answered is one order more, whose like would wait in a row.
+TEST_F(UnheardOrders, ASourceThatAsksWithoutEndIsToldOneThingAtATime) {
+  {
+    const std::lock_guard lock(mu_);
+    asks_ = 50;
+    holds_at_ = kBefore + 1;
+    sleeps_ = true;
+  }
+  ASSERT_TRUE(becomes([&] { return told_ == kBefore + 1; })) << "the router has heard all of it";
+  ASSERT_TRUE(becomes([&] { return !orders().empty(); }));
+  EXPECT_EQ(orders().size(), 1U);
+  {
+    const std::lock_guard lock(mu_);
+    answers_ = true;
+    changed_.notify_all();
+  }
+  ASSERT_TRUE(becomes([&] { return orders().size() >= 2; }));
+  order_move();  // which waits behind the orders to resume
+  ASSERT_TRUE(becomes([&] { return orders().back().at("order") == "move"; }));
+  EXPECT_EQ(orders().size(), 3U);
+  {
+    const std::lock_guard lock(mu_);
+    sleeps_ = false;
+  }
+  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kTokens));
+}
+
 // No move fails by the clock.
 class PatientOrders : public UnheardOrders {
  protected:
@@ -195,7 +228,7 @@ TEST_F(PatientOrders, AClientThatGoesInAMoveLeavesNoParcel) {
 TEST_F(UnheardOrders, ASourceThatAsksWithoutAMoveIsToldToSpeakOn) {
   {
     const std::lock_guard lock(mu_);
-    asks_ = true;
+    asks_ = 1;
   }
   EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kTokens));
   const auto told = orders();

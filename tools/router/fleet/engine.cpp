@@ -27,7 +27,8 @@ constexpr const char* kProbe = "Aqua 2026:  naïve\n\tISN'T 3.14159 \xf0\x9f\x8c
 
 http::HttpClient client_of(const EngineDoor& door, std::chrono::seconds patience,
                            const std::stop_token& stop) {
-  return http::HttpClient(door.url, {.api_key = door.api_key, .timeout = patience, .stop = stop});
+  return http::HttpClient(
+      door.url, {.api_key = door.api_key, .timeout = patience, .whole = patience, .stop = stop});
 }
 
 Error answered(const std::string& path, const http::Reply& reply) {

@@ -52,8 +52,8 @@ struct EngineFacts {
 [[nodiscard]] Result<EngineFacts> ask_facts(const EngineDoor& door, const std::stop_token& stop);
 // Whether it answers at all: GET /health. As ask_facts().
 [[nodiscard]] Result<void> ask_health(const EngineDoor& door, const std::stop_token& stop);
-// The ids of the prompt, by the engine's own tokenizer and template. invalid_argument: the engine
-// does not take it, and says why.
+// The ids of the prompt, by the engine's own tokenizer and template. As ask_facts();
+// invalid_argument: the engine does not take it, and says why. cancelled: by `stop`.
 [[nodiscard]] Result<std::vector<TokenId>> ask_ids(const EngineDoor& door, Asked asked,
                                                    const std::stop_token& stop);
 

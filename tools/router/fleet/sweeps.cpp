@@ -94,8 +94,10 @@ bool Sweeps::carry_out(const Sweeping::value_type& wanted, const std::stop_token
   const EngineCall call = sweep_order(request);
   for (const auto& engine : engines_(pool)) {
     if (!begin_asking(wanted)) return false;
-    http::HttpClient client(engine->url,
-                            {.api_key = engine->api_key, .timeout = kSweepPatience, .stop = stop});
+    http::HttpClient client(engine->url, {.api_key = engine->api_key,
+                                          .timeout = kSweepPatience,
+                                          .whole = kSweepPatience,
+                                          .stop = stop});
     const auto reply = client.post(call.path, call.body,
                                    [](std::string_view, auto) { return http::Heard::something; });
     end_asking();

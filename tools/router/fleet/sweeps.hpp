@@ -42,7 +42,7 @@ class Sweeps {
   void add(const std::string& pool, const std::string& request);
   // The request moves again: its next parcel, of a higher turn, ends the earlier one. No engine is
   // asked from now on. One that is asked just now is waited for, since it would end the next
-  // parcel.
+  // parcel: until it has answered, or its time of two seconds is over and the connection is cut.
   void forget(const std::string& pool, const std::string& request);
   // That no engine has done yet.
   [[nodiscard]] std::size_t waiting() const;

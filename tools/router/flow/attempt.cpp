@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/router/flow/attempt.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -13,8 +14,7 @@
 namespace aqua::router {
 namespace {
 
-constexpr std::size_t kMostWhole = std::size_t{16} << 20;
-constexpr std::uint64_t kRawTokens = 1;  // at least, of an event that nobody counts
+constexpr std::size_t kMostWhole = Mailbox::kMostBytes;
 
 }  // namespace
 
@@ -68,7 +68,7 @@ void Attempt::run() {
   }
   if (order_.kind != AttemptKind::raw_whole)
     return die(0, {Code::unavailable, "broke off: its answer ended in the middle"});
-  (void)mail_->post({Mail{RawPart{order_.turn, std::move(whole_), true}}}, kRawTokens);
+  (void)mail_->post({Mail{RawPart{order_.turn, std::move(whole_), true}}});
 }
 
 http::Heard Attempt::hear(std::string_view bytes) {
@@ -80,21 +80,26 @@ http::Heard Attempt::hear(std::string_view bytes) {
     return fault_.empty() ? http::Heard::something : http::Heard::enough;
   }
   std::vector<Mail> mails;
-  std::uint64_t tokens = 0;
   const auto fed = reader_.feed(bytes, [&](std::string_view data) {
     if (done_ || !fault_.empty()) return;
-    if (order_.kind != AttemptKind::raw_stream) return take(data, mails, tokens);
-    take_raw(data, mails);
-    tokens = mails.size();
+    order_.kind == AttemptKind::raw_stream ? take_raw(data, mails) : take(data, mails);
   });
   if (!fed.ok()) fault_ = fed.error().message;
-  const bool any = !mails.empty();
-  if (any) overflowed_ = !mail_->post(std::move(mails), tokens);
+  const bool speaks =
+      std::ranges::any_of(mails, [this](const Mail& mail) { return is_speech(mail); });
+  if (!mails.empty()) overflowed_ = !mail_->post(std::move(mails));
   if (done_ || overflowed_ || !fault_.empty()) return http::Heard::enough;
-  return any ? http::Heard::something : http::Heard::nothing;
+  return speaks ? http::Heard::something : http::Heard::nothing;
 }
 
-void Attempt::take(std::string_view data, std::vector<Mail>& mails, std::uint64_t& tokens) {
+bool Attempt::is_speech(const Mail& mail) const {
+  if (const auto* piece = std::get_if<Piece>(&mail)) return piece->count > 0;
+  if (std::holds_alternative<EngineWord>(mail))
+    return order_.kind == AttemptKind::receive && granted_ < 0;
+  return true;
+}
+
+void Attempt::take(std::string_view data, std::vector<Mail>& mails) {
   if (!engine_->kv.pool.empty()) {
     auto word = parse_move_word(data);
     if (!word.ok()) {
@@ -125,7 +130,6 @@ void Attempt::take(std::string_view data, std::vector<Mail>& mails, std::uint64_
   if (!pieces_) pieces_.emplace(order_.turn, static_cast<std::uint64_t>(granted_));
   auto piece = pieces_->feed(std::move(event->ids), event->count, event->text, event->finish);
   if (!piece) return;
-  tokens += piece->count;
   mails.emplace_back(*std::move(piece));
 }
 

@@ -4,10 +4,13 @@
 #include "tools/router/flow/conversation.hpp"
 
 #include <algorithm>
+#include <future>
+#include <stop_token>
 #include <utility>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "tools/http/start_thread.hpp"
 
 namespace aqua::router {
 namespace {
@@ -35,13 +38,14 @@ Conversation::~Conversation() {
   mail_->close();
 }
 
-Result<void> Conversation::begin() {
+Result<void> Conversation::begin(const Alive& alive) {
   std::uint64_t tokens = body_.size() / kBytesOfAToken + 1;
   if (asked_.stays.empty()) {
     prompt_ = asked_.ids;
     for (unsigned i = 0; prompt_.empty(); ++i) {
       AQUA_ASSIGN(const auto engine, fleet_.any());
-      auto ids = ask_ids(*engine, asked_, {});
+      auto ids = find_ids(*engine, alive);
+      if (!alive()) return gone();
       if (ids.ok()) {
         prompt_ = std::move(ids).value();
       } else if (ids.error().code == Code::invalid_argument || i + 1 == kEnginesToAsk) {
@@ -61,13 +65,29 @@ Result<void> Conversation::begin() {
   return {};
 }
 
+// Another thread asks, so that this one sees its client go.
+Result<std::vector<TokenId>> Conversation::find_ids(const EngineDoor& engine, const Alive& alive) {
+  std::stop_source stop;
+  std::packaged_task<Result<std::vector<TokenId>>()> task(
+      [&] { return ask_ids(engine, asked_, stop.get_token()); });
+  auto ids = task.get_future();
+  AQUA_ASSIGN(std::thread asking, http::start_thread(std::move(task)));
+  while (ids.wait_for(kGlance) != std::future_status::ready) {
+    if (!alive()) stop.request_stop();
+  }
+  asking.join();
+  return ids.get();
+}
+
+Error Conversation::gone() {
+  ++counters_.gone;
+  finish();
+  return {Code::cancelled, "the client has gone"};
+}
+
 Result<std::vector<Conversation::Words>> Conversation::next(const Alive& alive) {
   while (words_.empty() && !error_ && !over()) {
-    if (!alive()) {
-      ++counters_.gone;
-      finish();
-      return Error{Code::cancelled, "the client has gone"};
-    }
+    if (!alive()) return gone();
     auto mails = mail_->take(Clock::now() + kGlance);
     for (Mail& mail : mails) {
       if (error_ || over()) break;

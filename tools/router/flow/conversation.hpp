@@ -56,8 +56,9 @@ class Conversation {
   Conversation(const Conversation&) = delete;
   Conversation& operator=(const Conversation&) = delete;
 
-  // Finds the prompt's ids and a place in the fleet. The error is the client's.
-  [[nodiscard]] Result<void> begin();
+  // Finds the prompt's ids and a place in the fleet. Blocks while engines cut the prompt; `alive`
+  // is asked meanwhile, and ends it with cancelled. Any other error is the client's.
+  [[nodiscard]] Result<void> begin(const Alive& alive);
   // Blocks until something passes; `alive` is asked meanwhile, and ends it with cancelled. Once
   // over() nothing more comes. Any other error is the client's, and the last.
   [[nodiscard]] Result<std::vector<Words>> next(const Alive& alive);
@@ -70,6 +71,8 @@ class Conversation {
  private:
   using Clock = std::chrono::steady_clock;
 
+  [[nodiscard]] Result<std::vector<TokenId>> find_ids(const EngineDoor& engine, const Alive& alive);
+  Error gone();
   void handle(Piece& piece);
   void handle(RawPart& part);
   void handle(AttemptDied& died);
@@ -77,6 +80,7 @@ class Conversation {
   void handle(FleetOrder& order);
   void handle(EngineWord& said);
   void handle(OrderUnheard& unheard);
+  void handle(ResumeTold& told);
   void start(const std::shared_ptr<const EngineDoor>& engine, AttemptKind kind, Turn turn);
   void begin_move(const FleetOrder& order);
   void follow(Next next);  // what a death or a give-up of an attempt leads to
@@ -93,6 +97,7 @@ class Conversation {
   void order_source();
   void order_unheard();
   void resume(Turn source, Turn move);
+  void resume_again(Clock::time_point at);
   void send(Turn to, EngineCall call, std::function<Mail(const Error&)> failed = {});
   [[nodiscard]] Errands& errands_to(const std::shared_ptr<const EngineDoor>& engine);
   void follow_kv(Next next);
@@ -142,10 +147,14 @@ class Conversation {
   std::optional<Move> move_{};
   Turn last_kv_ = kNoTurn;  // the destination of the last move by KV
   struct Resume {
+    std::uint64_t number = 0;
     Turn source = kNoTurn, move = kNoTurn;
+    bool under_way = true;         // else it is sent `at` then
+    std::optional<Turn> behind{};  // the move of one that is wanted once this has been heard
     Clock::time_point at{};
   };
-  std::optional<Resume> resume_again_{};  // an engine that may not have heard it
+  std::optional<Resume> resume_{};  // that the engine may not have heard
+  std::uint64_t resumes_ = 0;
   bool pauses_ = false;  // a move by KV is done, and its first token has not passed
   std::uint64_t said_tokens_ = 0;
   unsigned tries_ = 0;

@@ -63,11 +63,11 @@ void Conversation::order_source() {
   errands_to(move_->source_engine)
       .post(
           move_order({name_, source}, move_->engine->kv, move, move_->answered, move_->room_tokens),
-          [mail = mail_, heard = move_->heard, source, move](const Result<void>& done) {
+          [mail = mail_, heard = move_->heard, move](const Result<void>& done) {
             if (done.ok()) {
               *heard = true;
             } else {
-              mail->post(OrderUnheard{source, move, false, done.error()});
+              mail->post(OrderUnheard{move, done.error()});
             }
           });
 }
@@ -76,14 +76,11 @@ void Conversation::order_source() {
 // told that it does: it goes on, and an order of this move that comes late is void.
 void Conversation::order_unheard() {
   errands_.erase(move_->source_engine.get());  // nothing waits behind what is not answered
+  if (resume_) resume_again(Clock::now());     // cut off with them
   tell(RouterEvent::asked);
 }
 
 void Conversation::handle(OrderUnheard& unheard) {
-  if (unheard.resume) {
-    resume_again_ = Resume{unheard.turn, unheard.move, Clock::now() + kResumeAgain};
-    return;
-  }
   if (!move_ || move_->destination != unheard.move) return;
   blame_move(move_->source_engine->name, unheard.error.message);
   order_unheard();
@@ -94,16 +91,33 @@ void Conversation::blame_move(const std::string& engine, const std::string& why)
 }
 
 // Again and again until the engine has heard it, whatever was in the way: it may hold the request
-// for as long. One that is dead, or does not have the attempt, ends its stream as well.
+// for as long. One that is dead, or does not have the attempt, ends its stream as well. However
+// often it asks, one such order is under way, and then the last that it asked for meanwhile.
 void Conversation::resume(Turn source, Turn move) {
   const auto found = attempts_.find(source);
   if (found == attempts_.end()) return;
+  if (resume_ && resume_->source == source && resume_->under_way) {
+    resume_->behind = move;
+    return;
+  }
+  resume_ = Resume{.number = ++resumes_, .source = source, .move = move};
   errands_to(found->second->door())
       .post(resume_order({name_, source}, move),
-            [mail = mail_, source, move](const Result<void>& done) {
-              if (done.ok()) return;
-              mail->post(OrderUnheard{source, move, true, done.error()});
+            [mail = mail_, number = resumes_](const Result<void>& done) {
+              mail->post(ResumeTold{number, done.ok()});
             });
+}
+
+void Conversation::handle(ResumeTold& told) {
+  if (!resume_ || resume_->number != told.number) return;
+  if (told.heard && !resume_->behind) return resume_.reset();
+  resume_again(Clock::now() + (told.heard ? Clock::duration() : kResumeAgain));
+}
+
+void Conversation::resume_again(Clock::time_point at) {
+  resume_->under_way = false;
+  resume_->at = at;
+  resume_->move = resume_->behind.value_or(resume_->move);
 }
 
 void Conversation::send(Turn to, EngineCall call, std::function<Mail(const Error&)> failed) {

@@ -182,8 +182,8 @@ void Conversation::look_at_clocks() {
   if (move_ && now > move_->until) {
     move_->kind == migration::Kind::kv ? look_at_kv_move() : follow(relay_.give_up());
   }
-  if (resume_again_ && now > resume_again_->at) {
-    const Resume again = *std::exchange(resume_again_, std::nullopt);
+  if (resume_ && !resume_->under_way && now > resume_->at) {
+    const Resume again = *std::exchange(resume_, std::nullopt);
     if (again.source == relay_.speaker()) resume(again.source, again.move);
   }
   if (relay_.phase() == Phase::idle && now > place_until_) {

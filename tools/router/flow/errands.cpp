@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/router/flow/errands.hpp"
 
-#include <chrono>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -10,15 +9,11 @@
 #include "tools/http/start_thread.hpp"
 
 namespace aqua::router {
-namespace {
 
-constexpr std::chrono::seconds kErrandPatience{30};
-
-}  // namespace
-
-Errands::Errands(std::shared_ptr<const EngineDoor> engine)
+Errands::Errands(std::shared_ptr<const EngineDoor> engine, std::chrono::seconds patience)
     : engine_(std::move(engine)),
-      client_(engine_->url, {.api_key = engine_->api_key, .timeout = kErrandPatience}) {}
+      client_(engine_->url, {.api_key = engine_->api_key, .timeout = patience, .whole = patience}) {
+}
 
 Errands::~Errands() {
   if (!cut_.exchange(true)) client_.stop();

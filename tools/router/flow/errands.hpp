@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -27,7 +28,9 @@ class Errands {
   // short. With an error where the engine did not take the order.
   using Done = std::function<void(const Result<void>&)>;
 
-  explicit Errands(std::shared_ptr<const EngineDoor> engine);
+  // `patience`: that the engine may take for each order.
+  explicit Errands(std::shared_ptr<const EngineDoor> engine,
+                   std::chrono::seconds patience = std::chrono::seconds(30));
   ~Errands();
   Errands(const Errands&) = delete;
   Errands& operator=(const Errands&) = delete;

@@ -3,10 +3,12 @@
 // fleet orders. The request's own thread takes it all, in the order in which it came.
 //
 // Threads: every method may be called concurrently; take() by one.
-// Bounds: pieces that nobody has taken are counted; past `most` tokens no more are taken in, and
-//         the request has ended (a reader that is too slow). Ends and orders always are.
+// Bounds: what engines say and nobody has taken is counted; past `most` tokens or 16 MiB no more is
+//         taken in, and the request has ended (a reader that is too slow). Ends and orders always
+//         are.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -59,27 +61,52 @@ struct EngineWord {
   Turn turn = kNoTurn;  // of the attempt
   MoveWord word{};
 };
-// An engine did not answer to an order about this move: whether it has it is not known.
+// An engine did not answer to the order of this move: whether it has it is not known.
 struct OrderUnheard {
-  Turn turn = kNoTurn;  // of the source's attempt
   Turn move = kNoTurn;
-  bool resume = false;  // else the order to move
   Error error{};
 };
-using Mail =
-    std::variant<Piece, RawPart, AttemptDied, WarmedUp, FleetOrder, EngineWord, OrderUnheard>;
+// The word to speak on, which was sent as number `number`, has been answered to, or not in time.
+struct ResumeTold {
+  std::uint64_t number = 0;
+  bool heard = false;
+};
+using Mail = std::variant<Piece, RawPart, AttemptDied, WarmedUp, FleetOrder, EngineWord,
+                          OrderUnheard, ResumeTold>;
+
+// What a mail counts for while nobody has taken it: a token at least.
+struct MailSize {
+  std::uint64_t tokens = 1, bytes = 0;
+};
+[[nodiscard]] inline MailSize size_of(const Mail& mail) {
+  if (const auto* piece = std::get_if<Piece>(&mail)) {
+    return {std::max<std::uint64_t>(1, piece->count),
+            piece->text.size() + piece->ids.size() * sizeof(TokenId)};
+  }
+  if (const auto* part = std::get_if<RawPart>(&mail)) return {1, part->data.size()};
+  if (const auto* said = std::get_if<EngineWord>(&mail)) return {1, said->word.why.size()};
+  return {};
+}
 
 class Mailbox {
  public:
   using Time = std::chrono::steady_clock::time_point;
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;  // a whole answer's
 
   explicit Mailbox(std::uint64_t most) : most_(most) {}
 
-  // False when there is no room, or nobody takes anything any more.
-  [[nodiscard]] bool post(std::vector<Mail> mails, std::uint64_t tokens) {
+  // Of an engine. False when there is no room, or nobody takes anything any more.
+  [[nodiscard]] bool post(std::vector<Mail> mails) {
+    MailSize all{.tokens = 0};
+    for (const Mail& mail : mails) {
+      const MailSize one = size_of(mail);
+      all.tokens += one.tokens;
+      all.bytes += one.bytes;
+    }
     const MutexLock lock(mu_);
-    if (closed_ || tokens > most_ - waiting_) return false;
-    waiting_ += tokens;
+    if (closed_ || all.tokens > most_ - tokens_ || all.bytes > kMostBytes - bytes_) return false;
+    tokens_ += all.tokens;
+    bytes_ += all.bytes;
     for (Mail& mail : mails) mails_.push_back(std::move(mail));
     changed_.notify_one();
     return true;
@@ -94,7 +121,7 @@ class Mailbox {
   [[nodiscard]] std::vector<Mail> take(Time until) {
     const MutexLock lock(mu_);
     while (mails_.empty() && changed_.wait_until(mu_, until)) continue;
-    waiting_ = 0;
+    tokens_ = bytes_ = 0;
     return std::exchange(mails_, {});
   }
   void close() {
@@ -111,7 +138,7 @@ class Mailbox {
   Mutex mu_;
   CondVar changed_;
   std::vector<Mail> mails_ AQUA_GUARDED_BY(mu_);
-  std::uint64_t waiting_ AQUA_GUARDED_BY(mu_) = 0;  // tokens in mails_
+  std::uint64_t tokens_ AQUA_GUARDED_BY(mu_) = 0, bytes_ AQUA_GUARDED_BY(mu_) = 0;  // in mails_
   bool closed_ AQUA_GUARDED_BY(mu_) = false;
 };
 

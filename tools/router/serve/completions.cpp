@@ -55,7 +55,7 @@ class Reply {
 
   // The first words, or the error instead of a reply.
   Result<void> begin() {
-    if (auto begun = conversation_.begin(); !begun.ok()) return begun;
+    if (auto begun = conversation_.begin(alive_); !begun.ok()) return why(begun.error());
     auto words = next();
     if (!words.ok()) return std::move(words).error();
     first_ = std::move(words).value();
@@ -107,10 +107,15 @@ class Reply {
   [[nodiscard]] bool passed_on() const { return !conversation_.asked().stays.empty(); }
 
   Result<std::vector<Conversation::Words>> next() {
-    auto words = conversation_.next([this] { return stream_.client_is_there() && !stopping_(); });
-    if (!words.ok() && words.error().code == Code::cancelled && stopping_())
-      return Error{Code::unavailable, "the router is stopping"};
+    auto words = conversation_.next(alive_);
+    if (!words.ok()) return why(words.error());
     return words;
+  }
+
+  [[nodiscard]] Error why(const Error& error) const {
+    if (error.code == Code::cancelled && stopping_())
+      return {Code::unavailable, "the router is stopping"};
+    return error;
   }
 
   [[nodiscard]] std::string event_of(const Conversation::Words& some) const {
@@ -130,6 +135,7 @@ class Reply {
   const Heading heading_;
   const std::function<bool()> stopping_;
   const FencedStream& stream_;
+  const Conversation::Alive alive_ = [this] { return stream_.client_is_there() && !stopping_(); };
   Conversation conversation_;
   std::vector<Conversation::Words> first_{};
 };

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ends the silence of an engine: tokens, not what else it says.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "tests/tools/router/live.hpp"
+#include "tests/tools/router/scripted_engine.hpp"
+#include "tools/router/flow/attempt.hpp"
+
+namespace aqua::router::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+// An engine that says one event again and again, and never a token.
+class WordyEngine : public ::testing::Test {
+ protected:
+  std::unique_ptr<Attempt> ask(AttemptKind kind, std::string event) {
+    engine_.script({}, [event = std::move(event)](std::uint32_t) {
+      std::this_thread::sleep_for(20ms);
+      return event;
+    });
+    EngineDoor door = parse_engine("a=" + engine_.url()).value();
+    door.kv = {.pool = "p", .role = "a"};
+    const Json body = request_of(some_prompt(1, 9), 1, 20);
+    return std::make_unique<Attempt>(
+        std::make_shared<const EngineDoor>(std::move(door)),
+        AttemptOrder{
+            .kind = kind, .turn = 1, .call = {"/v1/completions", body.dump()}, .silence = 1s},
+        mail_);
+  }
+  // How the attempt has died by then.
+  std::optional<Error> death(Clock::time_point until) {
+    while (Clock::now() < until) {
+      for (const Mail& mail : mail_->take(until)) {
+        if (const auto* died = std::get_if<AttemptDied>(&mail)) return died->error;
+      }
+    }
+    return std::nullopt;
+  }
+
+  ScriptedEngine engine_;
+  const std::shared_ptr<Mailbox> mail_ = std::make_shared<Mailbox>(4096);
+};
+
+TEST_F(WordyEngine, IsSilentWithoutATokenWhateverElseItSays) {
+  for (const char* event :
+       {"data: {\"aqua\":{\"event\":\"asked\"}}\n\n",
+        "data: {\"choices\":[{\"text\":\"a\",\"token_ids\":[]}]}\n\n", ": busy\n\n"}) {
+    const auto attempt = ask(AttemptKind::tokens, event);
+    const auto died = death(Clock::now() + 30s);
+    ASSERT_TRUE(died) << event;
+    EXPECT_EQ(died->code, Code::deadline_exceeded) << event << died->message;
+  }
+}
+
+// A destination may say no token yet, and its move has a time of its own.
+TEST_F(WordyEngine, ThatWaitsForItsTurnIsJudgedFromItsGrantOn) {
+  const auto attempt = ask(AttemptKind::receive,
+                           "data: {\"aqua\":{\"event\":\"reserved\",\"room_tokens\":1000}}\n\n");
+  EXPECT_FALSE(death(Clock::now() + 3s));
+  attempt->grant(0);
+  const auto died = death(Clock::now() + 30s);
+  ASSERT_TRUE(died);
+  EXPECT_EQ(died->code, Code::deadline_exceeded) << died->message;
+}
+
+}  // namespace
+}  // namespace aqua::router::test
