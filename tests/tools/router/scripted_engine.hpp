@@ -13,6 +13,7 @@
 #include <functional>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <ostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -194,5 +195,9 @@ class ScriptedEngine {
   std::atomic<bool> over_{false};
   std::thread thread_;
 };
+
+inline void PrintTo(ScriptedEngine::Stall stall, std::ostream* out) {
+  *out << (stall == ScriptedEngine::Stall::drips ? "drips" : "is silent");
+}
 
 }  // namespace aqua::router::test
