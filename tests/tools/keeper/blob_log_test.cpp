@@ -253,6 +253,31 @@ TEST(BlobLog, SaysThatARecordThatHadBeenSyncedHasDecayed) {
   EXPECT_EQ(open(disk).error().code, Code::data_loss);
 }
 
+// The last record said that the hole before it is none of a power cut; it is cut off as it has
+// decayed, and nothing says so any more.
+TEST(BlobLog, AHoleIsNoTornBodyAlsoWhenTheRecordThatSaidSoIsCutOff) {
+  MemoryDisk disk;
+  const BlobLogOptions roomy{.most_bytes = 1 << 20, .file_bytes = 1 << 16};
+  {
+    auto log = open(disk, roomy);
+    ASSERT_TRUE(log->put("a", filled(3000, 1)).ok());
+    ASSERT_TRUE(log->put("c", filled(100, 2)).ok());
+    ASSERT_TRUE(log->erase("a").ok());
+    ASSERT_TRUE(log->sync().ok());
+    ASSERT_TRUE(log->put("b", filled(100, 3)).ok());
+    ASSERT_TRUE(log->sync().ok());
+  }
+  MemoryDisk::File& file = disk.files.begin()->second;
+  ASSERT_GT(file.discarded, 0U);
+  file.durable[file.durable.size() - 50] ^= std::byte{1};
+  for (const char* const when : {"as b is cut off", "afterwards"}) {
+    auto log = open(disk, roomy);
+    ASSERT_TRUE(log.ok()) << when << ": " << log.error().message;
+    ASSERT_EQ(log->names(), (std::vector<std::string>{"c"})) << when;
+    EXPECT_EQ(*log->read("c"), filled(100, 2)) << when;
+  }
+}
+
 TEST(BlobLog, CleaningDropsABlobThatHasDecayedAndCountsIt) {
   MemoryDisk disk;
   auto log = open(disk);

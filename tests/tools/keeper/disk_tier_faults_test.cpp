@@ -257,6 +257,41 @@ TEST(DiskTier, OnAFullDiskWhatIsDroppedMakesRoomForWhatWaits) {
   }
 }
 
+// What a drop takes on the disk until its room is given back.
+std::size_t bytes_of_a_drop(std::uint64_t quota) {
+  MemoryDisk disk;
+  disk.discards = false;
+  const auto tier = open_tier(disk, quota);
+  tier->start();
+  const Segment one = make_segment(1, 1, 3000);
+  tier->committed(one.name, one.memory);
+  EXPECT_TRUE(tier->wait_until_written(kPatience));
+  const std::size_t before = disk.used();
+  EXPECT_TRUE(tier->dropped(1, 1));
+  EXPECT_TRUE(tier->wait_until_written(kPatience));
+  return disk.used() - before;
+}
+
+// The first of two drops that come together finds the last bytes of the disk; what it gives back
+// is enough for the second one.
+TEST(DiskTier, OnAFullDiskOneDropMakesRoomForTheNext) {
+  constexpr std::uint64_t kRoomy = std::uint64_t{1} << 20;
+  const std::size_t of_a_drop = bytes_of_a_drop(kRoomy);
+  ASSERT_GT(of_a_drop, 0U);
+  MemoryDisk disk;
+  disk.room = 23500;
+  const auto tier = fill_disk(disk, kRoomy, 8);
+  disk.room = disk.used();
+  EXPECT_TRUE(tier->dropped(2, 1));
+  ASSERT_TRUE(tier->wait_until_written(kPatience));
+  EXPECT_NE(tier->status().error.find("the disk is full"), std::string::npos);
+  disk.room += of_a_drop + of_a_drop / 2;
+  EXPECT_TRUE(tier->dropped(3, 1));  // together with the one that waits
+  ASSERT_TRUE(tier->wait_until_written(kPatience));
+  EXPECT_TRUE(tier->durable(8, 1));
+  EXPECT_EQ(tier->status().memory_only, SegmentSum{});
+}
+
 // Of a disk that gives back whole files alone.
 TEST(DiskTier, WhatHadNoRoomIsTriedAgainWhenAFileIsCleaned) {
   MemoryDisk disk;

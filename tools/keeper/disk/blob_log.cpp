@@ -108,7 +108,9 @@ Result<bool> BlobLog::clean() {
   AQUA_TRY(check_writable());
   if (synced_ == files_.rbegin()->second.bytes) give_back();
   if (file_bytes() < 2 * live_bytes_ + options_.file_bytes) return false;
-  AQUA_TRY(clean_oldest());
+  auto cleaned = clean_oldest();
+  if (!cleaned.ok() && !broken_) AQUA_TRY(sync());  // what was copied makes room all the same
+  AQUA_TRY(std::move(cleaned));
   return true;
 }
 

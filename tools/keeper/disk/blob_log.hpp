@@ -30,6 +30,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "aqua/result.hpp"
@@ -114,6 +115,9 @@ class BlobLog {
 
   [[nodiscard]] Result<void> read_head_of(LogDirectory::Entry entry, bool last);
   [[nodiscard]] Result<void> scan(LogFile file, std::uint64_t bytes, bool last, const Check& check);
+  // Lets go of the records from the first one on whose body is not what was put.
+  [[nodiscard]] Result<void> cut_at_torn_body(std::vector<std::pair<std::string, Place>>& records,
+                                              std::uint64_t synced, std::uint64_t& end);
   // What begins at `offset` cannot be read: the end that a power cut has left, or decay.
   [[nodiscard]] Result<void> cut(LogFile file, std::uint64_t offset, std::uint64_t bytes,
                                  bool last);

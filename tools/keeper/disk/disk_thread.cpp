@@ -138,12 +138,16 @@ void DiskTier::erase(std::vector<std::string> keys) {
     outcome = std::move(one);
     break;
   }
-  if (outcome.ok()) outcome = log_.sync();
+  // Also of some of them: that gives their room back, in which the others may be written down.
+  if (erased > 0 || outcome.ok()) {
+    auto synced = log_.sync();
+    if (outcome.ok()) outcome = std::move(synced);
+  }
   const MutexLock lock(mu_);
   if (!outcome.ok()) {
     tell("what was dropped stays on the disk, and a later keeper offers it", outcome.error());
     erases_.insert(erases_.end(), keys.begin() + static_cast<std::ptrdiff_t>(erased), keys.end());
-    erases_wait_ = true;
+    erases_wait_ = erased == 0 || !log_.writable();
   }
   if (erased > 0) enqueue_what_had_no_room();
   may_clean_ = true;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading: of all files when the log is opened, and of single blobs.
 #include <algorithm>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -99,15 +101,7 @@ Result<void> BlobLog::scan(LogFile file, std::uint64_t bytes, bool last, const C
     synced = std::max(synced, place->head.synced);
     records.emplace_back(std::move(key), *place);
   }
-  // Below what a later record says was synced bodies are looked at when they are read.
-  for (std::size_t i = 0; last && i < records.size(); ++i) {
-    const Place& place = records[i].second;
-    if (place.offset + record_bytes(place.head) <= synced) continue;
-    AQUA_ASSIGN(const bool right, body_is_right(place));
-    if (right) continue;
-    end = place.offset;
-    records.resize(i);
-  }
+  if (last) AQUA_TRY(cut_at_torn_body(records, synced, end));
   for (const auto& [key, place] : records) {
     if (!check || place.head.kind != blob_log::Kind::put) continue;
     AQUA_TRY(check(key, place.head.body_bytes));
@@ -116,6 +110,30 @@ Result<void> BlobLog::scan(LogFile file, std::uint64_t bytes, bool last, const C
   said_ = records.empty() ? 0 : records.back().second.head.synced;
   for (auto& [key, place] : records) apply(std::move(key), place);
   return end == bytes ? Result<void>() : cut(file, end, bytes, last);
+}
+
+// Below what a later record says was synced bodies are looked at when they are read. Of a name that
+// has a later record here the body may have been given back: it counts only once that is cut off.
+Result<void> BlobLog::cut_at_torn_body(std::vector<std::pair<std::string, Place>>& records,
+                                       std::uint64_t synced, std::uint64_t& end) {
+  std::map<std::size_t, bool> looked_at;  // by record: whether it is right
+  for (bool torn = true; torn;) {
+    torn = false;
+    std::map<std::string_view, std::size_t> newest;
+    for (std::size_t i = 0; i < records.size(); ++i) newest[records[i].first] = i;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      const auto& [name, place] = records[i];
+      if (place.offset + record_bytes(place.head) <= synced || newest.at(name) != i) continue;
+      if (!looked_at.contains(i)) {
+        AQUA_ASSIGN(looked_at[i], body_is_right(place));
+      }
+      if (looked_at.at(i)) continue;
+      end = place.offset;
+      records.resize(i);
+      torn = true;
+    }
+  }
+  return {};
 }
 
 Result<void> BlobLog::cut(LogFile file, std::uint64_t offset, std::uint64_t bytes, bool last) {
