@@ -75,12 +75,12 @@ class Peer:
         say(sent=begun, until=now())
 
     def receive(self, sequence: int) -> None:
+        blocks = peer.blocks_of(sequence, False)
         begun = now()
         arrived = []
         if not self.until(lambda: arrived.extend(self.streamer.arrived()) or arrived):
             return say(failed="nothing came", seconds=now() - begun)
         [each] = arrived
-        blocks = peer.blocks_of(sequence, False)
         with self.streamer.stream_in(each.sequence, blocks) as incoming:
             incoming.wait()
         landed = now()

@@ -18,8 +18,10 @@ into the keeper's memory and out of it, so that KV outlives the producer; NIXL c
 from __future__ import annotations
 
 import argparse
+import atexit
 import json
 import os
+import select
 import statistics
 import subprocess
 import sys
@@ -46,6 +48,9 @@ class Process:
 
     def hear(self) -> Dict[str, Any]:
         assert self.process.stdout is not None
+        if not select.select([self.process.stdout], [], [], SILENCE_S)[0]:
+            self.kill()
+            return {"failed": f"it said nothing for {SILENCE_S} s"}
         line = self.process.stdout.readline()
         if not line:
             return {"failed": f"it ended with status {self.process.wait()}"}
@@ -85,9 +90,11 @@ class Aqua:
     def reconnect(self, producer: Process, consumer: Process) -> float:
         return self.connect(producer, None)
 
-    def send_half(self, producer: Process, consumer: Process, sequence: int) -> None:
+    def send_half(self, producer: Process, consumer: Process, sequence: int) -> Optional[Dict[str, Any]]:
+        """What the consumer said of it already, if anything."""
         producer.told("send", sequence=sequence, layers=peer.LAYERS // 2)
         consumer.order("receive", sequence=sequence)
+        return None
 
     def close(self) -> None:
         self.keeper.terminate()
@@ -119,13 +126,11 @@ class Nixl:
         consumer.hear()
         return seconds
 
-    def send_half(self, producer: Process, consumer: Process, sequence: int) -> None:
+    def send_half(self, producer: Process, consumer: Process, sequence: int) -> Optional[Dict[str, Any]]:
         producer.told("send", sequence=sequence)
         consumer.order("receive", sequence=sequence, posted=True)
-        consumer.hear()
-
-    def close(self) -> None:
-        pass
+        heard = consumer.hear()
+        return None if "posted" in heard else heard
 
 
 def transfer(producer: Process, consumer: Process, sequence: int) -> float:
@@ -153,14 +158,15 @@ def kills(side: Any) -> Dict[str, Any]:
         side.connect(producer, consumer)
         transfer(producer, consumer, 1)
         producer.told("fill", sequence=2)
+        heard = None
         if when == "in the middle":
-            side.send_half(producer, consumer, 2)
+            heard = side.send_half(producer, consumer, 2)
             producer.kill()
         else:
             producer.told("send", sequence=2)
             producer.kill()
             consumer.order("receive", sequence=2)
-        told[when] = outcome(consumer.hear())
+        told[when] = outcome(heard or consumer.hear())
         begun = peer.now()
         successor = side.start("producer")
         side.reconnect(successor, consumer)
@@ -183,7 +189,9 @@ def main() -> int:
     arguments = parser.parse_args()
     result: Dict[str, Any] = {"sequence_bytes": peer.SEQUENCE_BYTES, "block_bytes": peer.BLOCK_BYTES}
     with tempfile.TemporaryDirectory() as directory:
-        sides = [Aqua(arguments, Path(directory)), Nixl(arguments, Path(directory))]
+        aqua = Aqua(arguments, Path(directory))
+        atexit.register(aqua.close)
+        sides = [aqua, Nixl(arguments, Path(directory))]
         pairs = []
         for side in sides:
             pair = side.start("producer"), side.start("consumer")
@@ -199,7 +207,6 @@ def main() -> int:
                 each.kill()
             result[side.name].update(seconds=seconds, bytes_per_second=peer.SEQUENCE_BYTES / statistics.median(seconds),
                                      killed=kills(side))
-            side.close()
     for name in ("aqua", "nixl"):
         row = result[name]
         print(f"{name}: set up in {row['setup_seconds']:.3f} s, first sequence {row['first_seconds'] * 1e3:.1f} ms,"

@@ -56,12 +56,12 @@ class Peer:
 
     def receive(self, sequence: int, posted: bool = False) -> None:
         """`posted`: says so once the copies are under way."""
+        numbers = [[plane * BLOCKS + block for plane in range(PLANES) for block in blocks]
+                   for blocks in (peer.blocks_of(sequence, producer) for producer in (False, True))]
         begun = now()
         while not any(self.agent.get_new_notifs().values()):
             if now() > begun + peer.PATIENCE_S:
                 return say(failed="nothing came", seconds=now() - begun)
-        numbers = [[plane * BLOCKS + block for plane in range(PLANES) for block in peer.blocks_of(sequence, producer)]
-                   for producer in (False, True)]
         try:
             handle = self.agent.make_prepped_xfer("READ", self.mine, numbers[0], self.theirs, numbers[1], b"")
             state = self.agent.transfer(handle)

@@ -130,7 +130,8 @@ struct PoolReply {
   bool open = false;
   std::vector<Parcel> parcels{};
   // Of an answer that was heard: why the last of its parcels that cannot be read cannot, which are
-  // not among these. Empty: all can.
+  // not among these: the member has it, and its blocks stay taken until the member leaves. Empty:
+  // all can.
   std::string unread{};
   std::vector<ParcelNews> told{};
   std::uint32_t waiting = 0;  // parcels for the member's role, after these

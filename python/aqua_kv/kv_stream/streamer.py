@@ -151,8 +151,8 @@ class Streamer(Owned):
         self, sequence: int, blocks: BlockList, to: str, *, tokens: int, attempt: int = 1
     ) -> StreamOut:
         """Asks each receiver in the group `to` for room. Nothing has to be computed yet. `blocks`: the
-        sequence's, in the order of its tokens. `attempt`: higher than each before it for this
-        sequence; StreamOut.ready() raises ABORTED for one that was made before."""
+        sequence's, in the order of its tokens. `attempt`: 1 to 2**25, higher than each before it
+        for this sequence; StreamOut.ready() raises ABORTED for one that was made before."""
         keep, address, count = to_uint32(blocks)
         options = CStreamOutOptions(
             sequence=size(sequence, "sequence", _UINT64),

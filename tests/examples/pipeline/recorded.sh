@@ -28,7 +28,7 @@ for recording in (base, longer):
             reached = {first + count for of, _, _, _, first, count in steps if of == sequence}
             assert reached >= set(range(prompt, prompt + answer)), (stage, sequence)
         assert all(a[3] <= b[2] for a, b in zip(steps, steps[1:])), stage
-        assert steps[-1][3] <= recording["makespan_s"] * 1.01
+        assert steps[-1][2] <= recording["makespan_s"]  # its end may be noted after the last token is told
 assert made["calibration"]["outages"] == 1
 assert made["calibration"]["outage_s"] > 0
 for recording, row in zip((longer, base), made["predictions"]):

@@ -59,6 +59,8 @@ Result<void> BlobLog::read_head_of(LogDirectory::Entry entry, bool last) {
       return {};
     }
     const bool another = nonce.error().code == Code::failed_precondition;
+    const bool is_ours = !files_.empty() && !another;  // the one before was
+    if (is_ours && !last) return decay_at(entry.file, 0);
     if (!last || another || entry.bytes > kFileHeadBytes) return in_file(entry.file, nonce.error());
   } else if (!last) {
     return decay_at(entry.file, 0);

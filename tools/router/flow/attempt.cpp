@@ -85,18 +85,17 @@ http::Heard Attempt::hear(std::string_view bytes) {
     order_.kind == AttemptKind::raw_stream ? take_raw(data, mails) : take(data, mails);
   });
   if (!fed.ok()) fault_ = fed.error().message;
-  const bool speaks =
-      std::ranges::any_of(mails, [this](const Mail& mail) { return is_speech(mail); });
+  // A destination may say no token yet.
+  const bool waits = order_.kind == AttemptKind::receive && granted_ < 0;
+  const bool speaks = waits || std::ranges::any_of(mails, is_speech);
   if (!mails.empty()) overflowed_ = !mail_->post(std::move(mails));
   if (done_ || overflowed_ || !fault_.empty()) return http::Heard::enough;
   return speaks ? http::Heard::something : http::Heard::nothing;
 }
 
-bool Attempt::is_speech(const Mail& mail) const {
+bool Attempt::is_speech(const Mail& mail) {
   if (const auto* piece = std::get_if<Piece>(&mail)) return piece->count > 0;
-  if (std::holds_alternative<EngineWord>(mail))
-    return order_.kind == AttemptKind::receive && granted_ < 0;
-  return true;
+  return !std::holds_alternative<EngineWord>(mail);
 }
 
 void Attempt::take(std::string_view data, std::vector<Mail>& mails) {

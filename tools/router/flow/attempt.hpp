@@ -60,9 +60,8 @@ class Attempt {
  private:
   void run();
   [[nodiscard]] http::Heard hear(std::string_view bytes);
-  // Whether it is what the silence of an engine ends with: a token, or of one that may say none yet
-  // a word about its move, which has a time of its own.
-  [[nodiscard]] bool is_speech(const Mail& mail) const;
+  // Whether it ends the silence of an engine that may speak: a token, or an end.
+  [[nodiscard]] static bool is_speech(const Mail& mail);
   void take(std::string_view data, std::vector<Mail>& mails);
   void take_raw(std::string_view data, std::vector<Mail>& mails);
   void die(int status, Error error);

@@ -19,8 +19,9 @@ struct PipelinePrediction {
 
 // The same requests, all at once, on as many stages, one microbatch of one request for each. Stages
 // are killed when they were; how long that lasts, and how requests go on, is as the costs and the
-// recording say. failed_precondition: it has an outage, and the costs are fitted to none; or its
-// model has other layers. invalid_argument: times that no run may take.
+// recording say. failed_precondition: it has an outage, and the costs are fitted to none; its
+// model has other layers; or one replicates its KV, and the other does not. invalid_argument: times
+// that no run may take.
 [[nodiscard]] Result<PipelinePrediction> predict(const StepFit& fit,
                                                  const PipelineRecording& fitted_to,
                                                  const PipelineRecording& recording);

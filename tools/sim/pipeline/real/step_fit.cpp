@@ -140,7 +140,7 @@ Result<StepFit> fit_steps(const PipelineRecording& recording) {
 Picos FittedCost::stage_time(const Pass& pass, const StageLayers& stage) const {
   const auto tokens = static_cast<double>(pass.prompt_tokens + pass.decodes);
   return picos(costs_.step(stage, tokens, static_cast<double>(pass.kv_tokens))) +
-         pass.prompt_attention * stage.count / stage.of;
+         static_cast<Picos>(static_cast<double>(pass.prompt_attention) * stage.count / stage.of);
 }
 
 Picos FittedCost::prompt_attention(std::uint32_t tokens, std::uint64_t past) const {

@@ -42,7 +42,7 @@ struct StepFit {
   std::size_t outages = 0;
 };
 
-// failed_precondition with fewer than 100 steps, or a stage without any.
+// failed_precondition with fewer than 100 steps, or than 2 of a stage.
 [[nodiscard]] Result<StepFit> fit_steps(const PipelineRecording& recording);
 
 // As passes cost it that are of one request each, of a model of so many layers.
