@@ -63,7 +63,8 @@ def cpu():
 
 
 def result_of(report, name, command, device, commit, load_before):
-    """The whole file."""
+    """The whole file. Where the repository lies on this machine is nobody's concern."""
+    command = command.replace(f"{pathlib.Path(__file__).resolve().parent.parent}/", "")
     result = {"benchmark": name, "device": device, "driver": None, "command": command,
               "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"), "commit": commit,
               "machine": {"cpu": cpu(), "cores": os.cpu_count(), "kernel": platform.release(),

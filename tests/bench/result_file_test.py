@@ -21,7 +21,8 @@ class Seal(unittest.TestCase):
         self.path = self.folder / "new-cpu.json"
         report = self.folder / "report"
         report.write_text('{"median_ms": 1.5}')
-        words = ["write", str(report), str(self.path), "new", "new_bench --fast", "cpu", "071af84", "0.25"]
+        command = f"new_bench --fast {ROOT}/build/there"
+        words = ["write", str(report), str(self.path), "new", command, "cpu", "071af84", "0.25"]
         self.assertEqual(result_file.main(words), 0)
 
     def change(self, **fields):
@@ -34,6 +35,7 @@ class Seal(unittest.TestCase):
         self.assertEqual(result["result"], {"median_ms": 1.5})
         self.assertEqual(result["machine"]["load_before"], 0.25)
         self.assertEqual(result["commit"], "071af84")
+        self.assertEqual(result["command"], "new_bench --fast build/there")
         self.assertGreaterEqual(result["machine"]["load_after"], 0)
 
     def test_an_edit_of_any_field_is_found(self):

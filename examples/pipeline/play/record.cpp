@@ -14,7 +14,6 @@ using nlohmann::json;
 
 // As the simulator calls what is done here.
 const char* recovery_of(const Options& options) {
-  if (options.recover == Recover::scratch) return "scratch";
   if (!options.replicate) return "reprefill";
   return options.standby ? "restore+standby" : "restore";
 }

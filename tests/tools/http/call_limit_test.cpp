@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <atomic>
@@ -68,7 +69,9 @@ class DrippingPeer {
     if (drips_.empty()) {
       while (::recv(one, request, sizeof request, 0) > 0) continue;  // until it is cut
     } else {
-      while (!over_ && sends(one, drips_)) std::this_thread::sleep_for(5ms);
+      constexpr int kPace = 5;  // milliseconds
+      pollfd cut{one, POLLRDHUP, 0};
+      while (!over_ && sends(one, drips_) && ::poll(&cut, 1, kPace) == 0) continue;
     }
   }
   static bool sends(int one, const std::string& text) {

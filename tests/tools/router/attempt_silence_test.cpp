@@ -5,7 +5,6 @@
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include "tests/tools/router/live.hpp"
 #include "tests/tools/router/scripted_engine.hpp"
@@ -21,9 +20,8 @@ using Clock = std::chrono::steady_clock;
 class WordyEngine : public ::testing::Test {
  protected:
   std::unique_ptr<Attempt> ask(AttemptKind kind, std::string event) {
-    engine_.script({}, [event = std::move(event)](std::uint32_t) {
-      std::this_thread::sleep_for(20ms);
-      return event;
+    engine_.script({}, [this, event = std::move(event)](std::uint32_t) {
+      return engine_.over(20ms) ? "cut" : event;
     });
     EngineDoor door = parse_engine("a=" + engine_.url()).value();
     door.kv = {.pool = "p", .role = "a"};

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -75,8 +76,7 @@ class ScriptedEngine {
     (void)httplib::Client("127.0.0.1", port_).Get("/health");
   }
   ~ScriptedEngine() {
-    over_ = true;
-    over_.notify_all();
+    end_.set_value();
     server_.stop();
     thread_.join();
   }
@@ -105,7 +105,10 @@ class ScriptedEngine {
     const std::lock_guard lock(mu_);
     orders_ = std::move(orders);
   }
-  [[nodiscard]] bool over() const { return over_; }
+  // Whether it is over by then: waits so long for that.
+  [[nodiscard]] bool over(std::chrono::milliseconds patience = {}) const {
+    return over_.wait_for(patience) == std::future_status::ready;
+  }
   // What it answers at this path never ends from now on: it drips, a byte now and then, or says
   // nothing at all.
   enum class Stall : std::uint8_t { drips, is_silent };
@@ -136,11 +139,11 @@ class ScriptedEngine {
       const std::lock_guard lock(mu_);
       how = stall_;
     }
-    if (how == Stall::is_silent) return over_.wait(false);
+    if (how == Stall::is_silent) return over_.wait();
     reply.set_chunked_content_provider("application/json",
                                        [this](std::size_t, httplib::DataSink& sink) {
-                                         std::this_thread::sleep_for(std::chrono::milliseconds(20));
-                                         return !over_ && sink.write(" ", 1);
+                                         constexpr std::chrono::milliseconds kPace{20};
+                                         return !over(kPace) && sink.write(" ", 1);
                                        });
   }
   void answer(const httplib::Request& http, httplib::Response& reply) {
@@ -192,7 +195,8 @@ class ScriptedEngine {
   OrderHook orders_;
   std::string stalls_at_{};
   Stall stall_{};
-  std::atomic<bool> over_{false};
+  std::promise<void> end_{};
+  const std::shared_future<void> over_ = end_.get_future().share();
   std::thread thread_;
 };
 
