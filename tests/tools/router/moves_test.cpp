@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <array>
 #include <atomic>
 #include <mutex>
 #include <random>
@@ -190,21 +191,31 @@ class DeathBySignal : public ::testing::TestWithParam<int> {};
 
 // SIGKILL: connections break. SIGSTOP: they are silent, and health checks tell.
 TEST_P(DeathBySignal, OfAnEngineNoAnswerNotices) {
-  EngineProcess a(kSmall), b(kSmall), c(kSmall);
-  const RouterProcess router({a.url(), b.url(), c.url()}, {"--policy", "lb"});
-  Load load(router.url(), 18, 500);  // more than two engines hold: b is used
-  EXPECT_TRUE(becomes([&] { return router.engine("b").at("requests") > 0 && load.asked() > 18; }));
+  std::array<EngineProcess, 3> engines{EngineProcess(kSmall), EngineProcess(kSmall),
+                                       EngineProcess(kSmall)};
+  const RouterProcess router({engines[0].url(), engines[1].url(), engines[2].url()},
+                             {"--policy", "lb"});
+  Load load(router.url(), 18, 500);
+  std::string victim;  // whichever is in use
+  ASSERT_TRUE(becomes([&] {
+    if (load.asked() <= 18) return false;
+    for (const char* name : {"c", "b", "a"}) {
+      if (victim.empty() && router.engine(name).at("requests") > 0) victim = name;
+    }
+    return !victim.empty();
+  }));
+  auto& child = engines.at(static_cast<std::size_t>(victim.at(0) - 'a')).child;
   if (GetParam() == SIGSTOP) {
-    b.child.stop();
+    child.stop();
   } else {
-    b.child.signal(GetParam());
+    child.signal(GetParam());
   }
-  EXPECT_TRUE(becomes([&] { return router.engine("b").at("state") == "down"; }));
+  EXPECT_TRUE(becomes([&] { return router.engine(victim).at("state") == "down"; }));
   const std::size_t before = load.asked();
   EXPECT_TRUE(becomes([&] { return load.asked() > before + 18; }));
   if (GetParam() == SIGSTOP) {
-    b.child.signal(SIGCONT);
-    EXPECT_TRUE(becomes([&] { return router.engine("b").at("state") == "up"; }));
+    child.signal(SIGCONT);
+    EXPECT_TRUE(becomes([&] { return router.engine(victim).at("state") == "up"; }));
   }
   load.expect_all_right();
 }
@@ -282,22 +293,24 @@ TEST(Router, StoppedAndContinuedItLosesNothing) {
 }
 
 TEST(Router, LetsAnswersEndOnSigtermAndTakesNoMore) {
-  const EngineProcess a(kQuick);
+  EngineProcess a(kQuick);
   RouterProcess router({a.url()});
   std::string later;
   const auto prompt = some_prompt(1, 20);
   const Answer answer =
-      ask(router.url(), request_of(prompt, 1, 300), "/v1/completions", [&](const Answer& so_far) {
+      ask(router.url(), request_of(prompt, 1, 3000), "/v1/completions", [&](const Answer& so_far) {
         if (so_far.ids.size() < 20 || !later.empty()) return true;
+        a.child.stop();  // so that the answer cannot end before the later one is refused
         router.child.signal(SIGTERM);
         EXPECT_EQ(router.child.read_line(), "stopping: 1 requests to end");
         EXPECT_TRUE(becomes([&] {
           later = ask(router.url(), request_of(prompt, 1, 3)).error;
           return !later.empty();
         }));
+        a.child.signal(SIGCONT);
         return true;
       });
-  EXPECT_EQ(answer, expected_answer(prompt, 1, 300));
+  EXPECT_EQ(answer, expected_answer(prompt, 1, 3000));
   EXPECT_THAT(later, HasSubstr("the router is stopping"));
   EXPECT_EQ(router.child.wait(), 0);
 }
