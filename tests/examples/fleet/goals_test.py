@@ -1,30 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What examples/fleet/run concludes from what it has measured."""
-import importlib.machinery
-import importlib.util
 import pathlib
 import sys
 import unittest
 
 sys.dont_write_bytecode = True
-PATH = pathlib.Path(__file__).resolve().parents[3] / "examples/fleet/run"
-LOADER = importlib.machinery.SourceFileLoader("fleet_run", str(PATH))
-SPEC = importlib.util.spec_from_loader("fleet_run", LOADER)
-run = importlib.util.module_from_spec(SPEC)
-LOADER.exec_module(run)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "examples/fleet"))
+from play.goals import goals_of  # noqa: E402
+from play.process import samples  # noqa: E402
 
 LOAD = {"wrong": [], "moves": {"kv done": 100, "kv failed": 7, "tokens done": 130, "tokens failed": 0}}
 MEASURED = {"kv": {"pause_iterations_most": 3}, "tokens_over_kv": 50}
 
 
 def missed(report):
-    return [goal["goal"].split(",")[0] for goal in run.goals_of(report) if not goal["met"]]
+    return [goal["goal"].split(",")[0] for goal in goals_of(report) if not goal["met"]]
 
 
 class Goals(unittest.TestCase):
     def test_what_is_just_enough_meets_them(self):
-        goals = run.goals_of({"load": LOAD, "measured": MEASURED})
+        goals = goals_of({"load": LOAD, "measured": MEASURED})
         self.assertEqual(len(goals), 5)
         self.assertTrue(all(goal["met"] for goal in goals))
         self.assertEqual({"goal": "moves by tokens, at least", "limit": 100, "measured": 130, "met": True}, goals[2])
@@ -36,13 +32,13 @@ class Goals(unittest.TestCase):
         self.assertEqual(len(missed({"measured": slow})), 2)
 
     def test_what_did_not_run_has_none(self):
-        self.assertEqual(run.goals_of({}), [])
-        self.assertEqual(len(run.goals_of({"load": LOAD})), 3)
+        self.assertEqual(goals_of({}), [])
+        self.assertEqual(len(goals_of({"load": LOAD})), 3)
 
     def test_samples_of_a_metric_are_summed_by_their_labels(self):
         text = 'moves_total{kind="kv",outcome="done"} 3\nmoves_total{kind="kv",outcome="failed"} 1\nmoves 5\n'
-        self.assertEqual(sum(run.samples(text, "moves_total").values()), 4)
-        self.assertEqual(run.samples(text, "moves"), {frozenset(): 5.0})
+        self.assertEqual(sum(samples(text, "moves_total").values()), 4)
+        self.assertEqual(samples(text, "moves"), {frozenset(): 5.0})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions, and clients that ask them."""
+import json
+import random
+import threading
+import time
+import urllib.request
+
+from play.process import Failure
+
+ANSWER_TOKENS = 300
+
+
+def question(number, prompt_tokens, answer_tokens=ANSWER_TOKENS, stream=True):
+    draw = random.Random(number)
+    return {"prompt": [draw.randrange(50_000) for _ in range(prompt_tokens)], "max_tokens": answer_tokens,
+            "seed": number, "stream": stream, "return_token_ids": True}
+
+
+def ask(url, body, token=lambda ids: None):
+    """The ids of a streamed answer; `token` is called after each."""
+    ids = []
+    request = urllib.request.Request(url + "/v1/completions", json.dumps(body).encode(),
+                                     {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=300) as reply:
+        for line in reply:
+            if not line.startswith(b"data: {"):
+                continue
+            event = json.loads(line[6:])
+            if "error" in event:
+                raise Failure(event["error"]["message"])
+            ids += event["choices"][0]["token_ids"]
+            token(ids)
+    return ids
+
+
+def ask_whole(url, body):
+    """The ids of an answer that comes in one piece."""
+    request = urllib.request.Request(url + "/v1/completions", json.dumps(body).encode(),
+                                     {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=300) as reply:
+        return json.load(reply)["choices"][0]["token_ids"]
+
+
+def first_token_seconds(url, body, since=None):
+    """Until the first token of its answer: from now on, or since then."""
+    since, times = since or time.monotonic(), []
+    ask(url, body, lambda ids: times.append(time.monotonic()))
+    return times[0] - since
+
+
+class Clients:
+    """Ask one question after another until they are told to stop, and compare."""
+
+    def __init__(self, url, count, right):
+        self.url, self.right = url, right
+        self.over = threading.Event()
+        self.lock = threading.Lock()
+        self.equal, self.wrong = 0, []
+        self.threads = [threading.Thread(target=self.ask_on, args=(number,)) for number in range(count)]
+        for thread in self.threads:
+            thread.start()
+
+    def ask_on(self, number):
+        while not self.over.is_set():
+            try:
+                body, right = self.right[number % len(self.right)]
+                said = ask(self.url, body)
+                fault = "" if said == right else f"question {number % len(self.right)}: another answer"
+            except (OSError, Failure) as error:
+                fault = str(error)
+            with self.lock:
+                self.equal += not fault
+                self.wrong += [fault] if fault else []
+            number += 7
+
+    def end(self):
+        self.over.set()
+        for thread in self.threads:
+            thread.join()

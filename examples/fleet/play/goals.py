@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the figures are held to."""
+
+
+def goals_of(report):
+    """Of what has run, as benchmarks tell them."""
+    goals = []
+
+    def at_least(limit, what, measured):
+        goals.append({"goal": f"{what}, at least", "limit": limit, "measured": measured, "met": measured >= limit})
+
+    def at_most(limit, what, measured):
+        goals.append({"goal": f"{what}, at most", "limit": limit, "measured": measured, "met": measured <= limit})
+
+    if load := report.get("load"):
+        at_most(0, "answers that are not those of one engine alone", len(load["wrong"]))
+        at_least(100, "moves by KV", load["moves"]["kv done"])
+        at_least(100, "moves by tokens", load["moves"]["tokens done"])
+    if measured := report.get("measured"):
+        at_most(3, "iterations that a move by KV keeps its client waiting", measured["kv"]["pause_iterations_most"])
+        at_least(50, "time of a move by tokens over one by KV", measured["tokens_over_kv"])
+    return goals

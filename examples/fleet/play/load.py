@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients ask, and while they do, engines are drained, killed and started anew, and answers are moved by order."""
+import concurrent.futures
+import random
+
+from play.clients import Clients, ask, question
+from play.process import await_true, show
+from play.watch import Watch
+
+QUESTIONS = 16
+
+
+def run_load(setup):
+    options = setup.options
+    engines = {letter: setup.pool_engine(letter, "--coordinator", setup.address)
+               for letter in "abcdefgh"[:options.engines]}
+    questions = [question(number, 60) for number in range(QUESTIONS)]
+    with concurrent.futures.ThreadPoolExecutor(QUESTIONS) as asking:
+        right = list(zip(questions, asking.map(lambda body: ask(engines["a"].url, body), questions)))
+    show(len(right), "questions answered by one engine alone")
+    router = setup.router(engines.values())
+    show(f"a router before {len(engines)} engines, --policy {options.policy}; {options.clients} clients ask")
+    clients, watch = Clients(router.url, options.clients, right), Watch(router)
+    try:
+        disturb(setup, router, engines, watch)
+    finally:
+        clients.end()
+        watch.end()
+    await_true("every engine is empty", lambda: all(engine.left() == 0 for engine in engines.values()))
+    return {"answers": clients.equal, "wrong": clients.wrong, "moves": router.moves(),
+            "recoveries": int(router.metric("aqua_router_recoveries_total")),
+            "seen": {"engines": list(engines), "samples": watch.samples, "marks": watch.marks, "moved": watch.moved}}
+
+
+def disturb(setup, router, engines, watch):
+    await_true("the clients are there", lambda: len(router.requests()) >= setup.options.clients)
+    watch.mark("engine a is drained", "engine a drains")
+    router.order("engines/a/drain")
+    await_true("engine a is empty", lambda: router.engines()["a"]["requests"] == 0)
+    router.order("engines/a/drain", method="DELETE")
+    draw = random.Random(1)
+    for by_tokens in (False, True):
+        kind = "tokens done" if by_tokens else "kv done"
+        watch.mark(f"answers are moved by order, by {'tokens' if by_tokens else 'KV'}", "ordered")
+        enough = router.moves()[kind] + setup.options.moves
+
+        def moved(by_tokens=by_tokens, kind=kind, enough=enough):
+            for request in router.requests()[:16]:
+                others = [letter for letter in engines if letter != request["engine"]]
+                router.move(request["name"], draw.choice(others), by_tokens)
+            return router.moves()[kind] >= enough
+
+        await_true(f"{setup.options.moves} have moved", moved, 600)
+    victim = max(router.engines().values(), key=lambda engine: engine["requests"])["name"]
+    watch.mark(f"engine {victim} is killed", f"engine {victim} is dead")
+    engines[victim].stop()
+    await_true("the router knows", lambda: router.state(victim) == "down")
+    engines[victim] = setup.pool_engine(victim, "--coordinator", setup.address, port=engines[victim].port())
+    await_true("another is up in its place", lambda: router.state(victim) == "up")
+    watch.mark(f"engine {victim} is up again", "packing")

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What has been seen, in words."""
+
+
+def words_of(report):
+    """(the text, whether all was right)"""
+    lines, good = [], True
+    for part, tell in (("load", tell_load), ("measured", tell_measured), ("lending", tell_lending)):
+        if of := report.get(part):
+            good = tell(of, lines.append) and good
+            lines.append("")
+    for goal in report["goals"]:
+        lines.append(f"{goal['goal']} {goal['limit']}: {goal['measured']:.3g}{'' if goal['met'] else ', MISSED'}")
+    return "\n".join(lines), good
+
+
+def tell_load(load, say):
+    say(f"{load['answers']} answers equal those of one engine alone, {len(load['wrong'])} do not.")
+    say("Moves: " + ", ".join(f"{count} by {kind}" for kind, count in load["moves"].items()) +
+        f"; {load['recoveries']} answers went on after a death.")
+    for fault in sorted(set(load["wrong"])):
+        say(f"FAILED: {fault}")
+    return not load["wrong"]
+
+
+def tell_measured(measured, say):
+    say(f"An answer to {measured['prompt_tokens']} tokens, iterations of {measured['iteration_ms']} ms:")
+    say(f"{'':8} {'moves':>6} {'a move':>10} {'pause, median':>15} {'at most':>9}")
+    for kind in ("kv", "tokens"):
+        of = measured[kind]
+        say(f"{kind:8} {of['moves']:6} {of['seconds'] * 1000:7.1f} ms {of['pause_iterations_median']:10.2f} iter."
+            f" {of['pause_iterations_most']:9.2f}")
+    say(f"By tokens a move takes {measured['tokens_over_kv']:.0f} times as long as by KV.")
+    if not measured["equal"]:
+        say("FAILED: the moved answer is another one")
+    return measured["equal"]
+
+
+def tell_lending(lending, say):
+    say(f"Until the first token, of {lending['rounds']} times each (median, most):")
+    for name, what in (("warm", "an engine that is awake"),
+                       ("wake", f"woken by a reclaim of {lending['lent_mib']} MiB"),
+                       ("wake_reclaim", "  of this, until it can begin"),
+                       ("cold", "started anew, with memory of its own"),
+                       ("cold_pool", "started anew, over a pool of the keeper's")):
+        median, most = lending[name + "_seconds"] * 1000, lending[name + "_seconds_most"] * 1000
+        say(f"{what:44} {median:8.1f} ms {most:8.1f}")
+    say(f"{lending['answers']} answers are equal, {len(lending['wrong'])} are not; {lending['wakes']} waited for "
+        f"lent memory; {lending['wrong_bytes']} bytes of the neighbour's are wrong.")
+    return not lending["wrong"] and lending["wrong_bytes"] == 0 and lending["lost_tensors"] == 0

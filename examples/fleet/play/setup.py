@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all parts need: where programs and files lie, and processes that end with the run."""
+import contextlib
+import pathlib
+
+from play.members import Engine, Router
+from play.process import Child, show
+
+PACE_MS = 25  # an iteration, as on a GPU
+
+
+class Setup:
+    def __init__(self, options, directory, children: contextlib.ExitStack):
+        self.options, self.at, self.children = options, pathlib.Path(directory), children
+        self.build = options.build
+        self.address = self.start_daemons()  # the coordinator's
+
+    def keep(self, child):
+        self.children.callback(child.stop)
+        return child
+
+    def start_daemons(self):
+        address = f"unix:{self.at}/coordinator.sock"
+        coordinator = self.keep(Child("coordinator", self.build / "coordinator/aqua-coordinator", "--listen", address,
+                                      "--data", self.at / "coordinator", "--log-level", "error"))
+        while "listening on" not in coordinator.line():
+            pass
+        keeper = self.keep(Child("keeper", self.build / "tools/keeper/aqua-keeper", "--socket",
+                                 self.at / "keeper.sock"))
+        while "listening" not in keeper.line():
+            pass
+        show("a coordinator and a keeper")
+        return address
+
+    def engine(self, letter, *options, port=0):
+        """With KV memory of its own, or, by --keeper, in a pool."""
+        return self.keep(Engine(self.build, letter, port, "--iteration-ms", PACE_MS, *options))
+
+    def pool_engine(self, letter, *options, port=0):
+        return self.engine(letter, "--keeper", self.at / "keeper.sock", *options, port=port)
+
+    def router(self, engines, policy=None):
+        return self.keep(Router(self.build, engines, policy or self.options.policy))
