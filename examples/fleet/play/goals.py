@@ -19,4 +19,8 @@ def goals_of(report):
     if measured := report.get("measured"):
         at_most(3, "iterations that a move by KV keeps its client waiting", measured["kv"]["pause_iterations_most"])
         at_least(50, "time of a move by tokens over one by KV", measured["tokens_over_kv"])
+    if trace := report.get("trace"):
+        for policy, of in trace["policies"].items():
+            at_most(15, f"percent that the simulated engine-seconds of {policy} are off", abs(of["off_percent"]))
+        at_most(0, "faults of answers under the trace", sum(len(of["live"]["faults"]) for of in trace["policies"].values()))
     return goals

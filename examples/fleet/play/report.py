@@ -5,7 +5,7 @@
 def words_of(report):
     """(the text, whether all was right)"""
     lines, good = [], True
-    for part, tell in (("load", tell_load), ("measured", tell_measured), ("lending", tell_lending)):
+    for part, tell in (("load", tell_load), ("measured", tell_measured), ("lending", tell_lending), ("trace", tell_trace)):
         if of := report.get(part):
             good = tell(of, lines.append) and good
             lines.append("")
@@ -48,3 +48,20 @@ def tell_lending(lending, say):
     say(f"{lending['answers']} answers are equal, {len(lending['wrong'])} are not; {lending['wakes']} waited for "
         f"lent memory; {lending['wrong_bytes']} bytes of the neighbour's are wrong.")
     return not lending["wrong"] and lending["wrong_bytes"] == 0 and lending["lost_tensors"] == 0
+
+
+def tell_trace(trace, say):
+    say(f"{trace['requests']} requests of the trace in {trace['seconds']:.0f} s to {trace['engines']} engines of "
+        f"{trace['kv_tokens']} KV tokens; engines in use, mean:")
+    say(f"{'':8} {'live':>6} {'simulated':>10} {'off':>8} {'moves':>6} {'simulated':>10}")
+    faults = set()
+    for policy, of in trace["policies"].items():
+        live, simulated = of["live"], of["simulated"]
+        done = sum(count for kind, count in live["moves"].items() if kind.endswith("done"))
+        say(f"{policy:8} {live['in_use_mean']:6.2f} {simulated['in_use_mean']:10.2f} {of['off_percent']:6.1f} % {done:6} "
+            f"{simulated['moves']:10}")
+        faults |= set(live["faults"])
+    say(f"pack uses {trace['pack_over_lb']:.2f} of the engine-seconds that lb uses.")
+    for fault in sorted(faults):
+        say(f"FAILED: {fault}")
+    return not faults

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A trace is played to four engines by two policies, and to `aqua simulate`'s four: how many engines are in use?
+
+The trace's prompts are cut to an eighth, and so is the KV memory of an A100 beside Llama-3-8B, about: the engines keep
+their 25 ms an iteration, and two cores compute for all four."""
+import csv
+import datetime
+import json
+import random
+import subprocess
+import threading
+import time
+
+from play.clients import ask_whole
+from play.process import Failure, await_true, show
+from play.setup import PACE_MS
+from play.watch import Watch
+
+POLICIES = ("pack", "lb")
+ENGINES = "abcd"
+PROMPT_OVER = 8
+BLOCKS, BLOCK_TOKENS, BUDGET = 320, 16, 256
+WARM_UP = 0.1  # of the time in which requests come; the simulator counts from there, too
+
+# Reading its weights takes an engine 25 ms of each iteration, and all else next to nothing. KV is that of the toy model.
+MODEL = {"name": "integers", "layers": 2, "heads": 4, "kv_heads": 2, "head_dim": 16, "hidden": 65536, "ffn": 65536,
+         "gated_ffn": True, "vocab": 256, "measured": {}, "scaled": {}}
+WEIGHT_BYTES = 2 * MODEL["layers"] * 3 * MODEL["hidden"] * MODEL["ffn"]
+SERVER = {"name": "emulated GPUs",
+          "gpu": {"name": "emulated", "memory_gb": 80, "memory_gb_s": WEIGHT_BYTES / (PACE_MS / 1000) / 1e9,
+                  "tflops": 1e6, "memory_efficiency": 1, "compute_efficiency": 1},
+          "nvlink": {"latency_us": 64, "gb_s": 250, "source": "assumed: moves by KV copy nothing"},
+          "pcie": {"latency_us": 10, "gb_s": 25, "source": "assumed"}}
+
+
+def read_trace(path, seconds):
+    """(second, prompt tokens, answer tokens) of what comes in the first so many seconds."""
+    rows, first = [], None
+    with open(path, newline="") as file:
+        for row in csv.DictReader(file):
+            at = datetime.datetime.fromisoformat(row["TIMESTAMP"][:26])
+            first = first or at
+            second = (at - first).total_seconds()
+            if second > seconds:
+                break
+            rows.append((second, max(1, round(int(row["ContextTokens"]) / PROMPT_OVER)), int(row["GeneratedTokens"])))
+    if len(rows) < 2:
+        raise Failure(f"{path}: no requests in the first {seconds} s")
+    return rows
+
+
+def write_trace(path, rows):
+    begin = datetime.datetime(2023, 11, 16)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("TIMESTAMP", "ContextTokens", "GeneratedTokens"))
+        for second, prompt, answer in rows:
+            at = begin + datetime.timedelta(seconds=second)
+            writer.writerow((at.isoformat(" ", timespec="microseconds") + "0", prompt, answer))
+
+
+def in_use(samples, rows):
+    """The mean of [when, engines in use], each of which holds until the next, while requests come."""
+    until = rows[-1][0]
+    since = WARM_UP * until
+    held = 0.0
+    for (at, count), (after, _) in zip(samples, samples[1:] + [[until, 0]]):
+        held += count * max(0.0, min(after, until) - max(at, since))
+    return held / (until - since)
+
+
+def play(setup, policy, rows):
+    engines = [setup.pool_engine(letter, "--pool", f"trace-{policy}", "--pool-blocks", len(ENGINES) * BLOCKS, "--blocks",
+                                 BLOCKS, "--block-tokens", BLOCK_TOKENS, "--budget", BUDGET) for letter in ENGINES]
+    router = setup.router(engines, policy)
+    show(f"{len(rows)} requests of the trace come in {rows[-1][0]:.0f} s, --policy {policy}")
+    draw, faults, asking = random.Random(1), [], []
+    bodies = [{"prompt": [draw.randrange(50_000) for _ in range(prompt)], "max_tokens": answer, "seed": number,
+               "return_token_ids": True} for number, (_, prompt, answer) in enumerate(rows)]
+
+    def ask(body):
+        try:
+            if len(ask_whole(router.url, body)) != body["max_tokens"]:
+                faults.append("an answer of another length")
+        except (OSError, Failure) as error:
+            faults.append(str(error))
+
+    watch = Watch(router, tell_moves=False)
+    begin = time.monotonic()
+    for (second, _, _), body in zip(rows, bodies):
+        if (wait := begin + second - time.monotonic()) > 0:
+            time.sleep(wait)  # until the trace's next request
+        asking.append(threading.Thread(target=ask, args=(body,)))
+        asking[-1].start()
+    for thread in asking:
+        thread.join()
+    watch.end()
+    await_true("every engine is empty", lambda: all(engine.left() == 0 for engine in engines))
+    moves = router.moves()
+    for child in [router, *engines]:
+        child.stop()
+    used = [[when, len(held)] for when, held in watch.samples]
+    return {"in_use_mean": in_use(used, rows), "moves": moves, "faults": sorted(set(faults)), "in_use": used}
+
+
+def predict(setup, rows):
+    """{policy: what the simulator says of the same requests}."""
+    files = {name: setup.at / name for name in ("trace.csv", "model.json", "server.json", "placements")}
+    write_trace(files["trace.csv"], rows)
+    files["model.json"].write_text(json.dumps(MODEL))
+    files["server.json"].write_text(json.dumps(SERVER))
+    said = subprocess.run(
+        [setup.build / "tools/aqua", "simulate", "--trace", files["trace.csv"], "--pack", ",".join(POLICIES),
+         "--fixed-fleet", "--engines", str(len(ENGINES)), "--model", files["model.json"], "--server",
+         files["server.json"], "--profiles", "off", "--kv-tokens", str(BLOCKS * BLOCK_TOKENS), "--chunk", str(BUDGET),
+         "--placements", files["placements"], "--no-progress", "--json"], check=True, stdout=subprocess.PIPE)
+    result = {}
+    for row in json.loads(said.stdout)["packers"]:
+        used = {}
+        with open(f"{files['placements']}.{row['packer']}", newline="") as file:
+            for place in csv.DictReader(file):
+                used.setdefault(int(place["epoch"]), set()).add(place["gpu"])
+        result[row["packer"]] = {"in_use_mean": row["engines_used_mean"], "moves": int(row["moves_kv"] + row["moves_tokens"]),
+                                 "in_use": [[epoch, len(gpus)] for epoch, gpus in sorted(used.items())]}
+    return result
+
+
+def run_trace(setup):
+    rows = read_trace(setup.options.trace, setup.options.trace_seconds)
+    predicted = predict(setup, rows)
+    result = {"requests": len(rows), "seconds": rows[-1][0], "engines": len(ENGINES),
+              "kv_tokens": BLOCKS * BLOCK_TOKENS, "policies": {}}
+    for policy in POLICIES:
+        live = play(setup, policy, rows)
+        of = predicted[policy]
+        result["policies"][policy] = {"live": live, "simulated": of,
+                                      "off_percent": 100 * (of["in_use_mean"] / live["in_use_mean"] - 1)}
+    by = {policy: result["policies"][policy]["live"]["in_use_mean"] for policy in POLICIES}
+    result["pack_over_lb"] = by["pack"] / by["lb"]
+    return result

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How examples/fleet/run reads a trace, counts engines in use, and draws its page."""
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as xml
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "examples/fleet"))
+from play.picture import Chart, page, svg  # noqa: E402
+from play.process import Failure  # noqa: E402
+from play.trace import in_use, read_trace, write_trace  # noqa: E402
+
+HEAD = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+
+
+class Trace(unittest.TestCase):
+    def read(self, text, seconds=100):
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory) / "trace.csv"
+            path.write_text(HEAD + text)
+            return read_trace(path, seconds)
+
+    def test_is_read_until_its_time_is_over_and_prompts_are_cut(self):
+        rows = self.read("2023-11-16 18:15:46.5000000,800,44\n2023-11-16 18:15:48.0000000,3,7\n"
+                         "2023-11-16 18:20:00.0000000,8,1\n")
+        self.assertEqual(rows, [(0.0, 100, 44), (1.5, 1, 7)])
+
+    def test_of_one_request_is_refused(self):
+        with self.assertRaises(Failure):
+            self.read("2023-11-16 18:15:46.5000000,800,44\n")
+
+    def test_is_read_as_it_was_written(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory) / "trace.csv"
+            write_trace(path, [(0.0, 16, 5), (2.25, 8, 9)])
+            self.assertEqual(read_trace(path, 100), [(0.0, 2, 5), (2.25, 1, 9)])
+
+    def test_engines_in_use_are_counted_while_requests_come_and_behind_the_warm_up(self):
+        rows = [(0.0, 1, 1), (10.0, 1, 1)]
+        self.assertAlmostEqual(in_use([[0, 4], [1, 2], [5.5, 3]], rows), 2.5)
+        self.assertAlmostEqual(in_use([[0, 4], [8, 1], [20, 9]], rows), (7 * 4 + 2 * 1) / 9)
+
+
+class Page(unittest.TestCase):
+    def test_a_chart_has_each_line_where_its_values_are(self):
+        drawn = xml.fromstring(svg(Chart("a < b", "seconds", "engines", {"live": [(0, 0), (5, 4)], "none": []})))
+        paths = [path.get("d") for path in drawn.iter("path")]
+        self.assertEqual(paths[-1], "M50.0 220.0H770.0V30.0")
+        self.assertEqual(drawn.find("title").text, "a < b")
+
+    def test_a_page_shows_all_parts_and_escapes_what_it_quotes(self):
+        seen = {"engines": ["a", "b"], "samples": [[0.1, {"a": 2}], [0.2, {"b": 2}]], "marks": [[0.15, "<drain>"]],
+                "moved": [[0.2, "cmpl-1", "a", "b", 17, "ordered"]]}
+        line = {"in_use": [[0, 1], [1, 2]]}
+        measured = {kind: {"gaps_ms": [25, 26], "moves": 2} for kind in ("kv", "tokens")}
+        made = page({"load": {"seen": seen}, "measured": measured,
+                     "trace": {"policies": {"pack": {"live": line, "simulated": line}}}}, "1 < 2")
+        self.assertEqual(len(re.findall("<svg", made)), 4)
+        self.assertIn("<pre>1 &lt; 2</pre>", made)
+        self.assertIn("&lt;drain&gt; (0.1 s)", made)
+        self.assertIn("<td>cmpl-1<td>a<td>b<td>17<td>ordered", made)
+
+    def test_what_did_not_run_has_no_picture(self):
+        self.assertNotIn("<svg", page({}, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
