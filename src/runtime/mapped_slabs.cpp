@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -13,6 +14,31 @@
 #include "runtime/impl.hpp"
 
 namespace aqua::runtime {
+namespace {
+
+// The caller's buffer is in use until the stream has come to its end, also where an error or an
+// exception keeps anybody from waiting for it.
+class StreamEnds {
+ public:
+  StreamEnds(device::Device& device, Stream stream) : device_(device), stream_(stream) {}
+  ~StreamEnds() {
+    if (ended_) return;
+    try {
+      (void)device_.synchronize(stream_);
+    } catch (const std::bad_alloc&) {  // it makes no more than an error's text, of a dead device
+    }
+  }
+  StreamEnds(const StreamEnds&) = delete;
+  StreamEnds& operator=(const StreamEnds&) = delete;
+  void ended() { ended_ = true; }
+
+ private:
+  device::Device& device_;
+  const Stream stream_;
+  bool ended_ = false;
+};
+
+}  // namespace
 
 MappedSlabs::MappedSlabs(Runtime& runtime, std::string what)
     : runtime_(detail::Internals::view(runtime)),
@@ -137,8 +163,11 @@ Result<void> MappedSlabs::scrub() {
 }
 
 Result<void> MappedSlabs::wait() {
+  StreamEnds stream(device_, *stream_);
   AQUA_TRY(device_.record(*event_, *stream_));
-  return device_.synchronize(*event_);
+  auto through = device_.synchronize(*event_);
+  stream.ended();
+  return through;
 }
 
 std::vector<std::size_t> sizes_of(const std::vector<SlabDescriptor>& slabs) {

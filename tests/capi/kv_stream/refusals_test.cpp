@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the C ABI refuses of streams, by its exact code; nothing has changed then.
 #include <array>
+#include <atomic>
 #include <functional>
 #include <string>
 #include <vector>
@@ -276,10 +277,15 @@ TEST_F(CapiStreamerRefusals, WhatCannotBeSaidOfASequence) {
   EXPECT_EQ(code_of(aqua_streamer_finish(one, 8, kNoStream, &answer_)), AQUA_OK);
   EXPECT_EQ(answer_, 0) << "nothing had arrived for the stream's work to be on";
   EXPECT_EQ(code_of(aqua_streamer_admit(one, "prefill", 65537)), AQUA_INVALID_ARGUMENT);
-  ASSERT_EQ(stream_in(7, into, into.size(), 0), AQUA_OK);
+  std::atomic<bool> may_arrive{false};  // the copies are behind this kernel
+  const auto hold = [](void* user) { static_cast<std::atomic<bool>*>(user)->wait(false); };
+  ASSERT_EQ(code_of(aqua_emulated_launch(runtime_, 0, hold, &may_arrive)), AQUA_OK);
+  EXPECT_EQ(stream_in(7, into, into.size(), 0), AQUA_OK);
   EXPECT_EQ(code_of(aqua_stream_in_layer_done(in_, kLayers, &answer_)), AQUA_INVALID_ARGUMENT);
   EXPECT_EQ(code_of(aqua_stream_in_stream_wait(in_, 0, kLayers)), AQUA_INVALID_ARGUMENT);
   EXPECT_EQ(code_of(aqua_stream_in_stream_wait(in_, kNoStream, 0)), AQUA_INVALID_ARGUMENT);
+  may_arrive = true;
+  may_arrive.notify_all();
   EXPECT_EQ(code_of(aqua_stream_in_wait(in_)), AQUA_OK);
   EXPECT_EQ(code_of(aqua_stream_in_free(in_)), AQUA_OK);
   EXPECT_EQ(code_of(aqua_stream_out_free(out)), AQUA_OK);
