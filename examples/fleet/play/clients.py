@@ -67,8 +67,8 @@ class Clients:
                 body, right = self.right[number % len(self.right)]
                 said = ask(self.url, body)
                 fault = "" if said == right else f"question {number % len(self.right)}: another answer"
-            except (OSError, Failure) as error:
-                fault = str(error)
+            except Exception as error:  # whatever is wrong with an answer
+                fault = f"{error!r}"
             with self.lock:
                 self.equal += not fault
                 self.wrong += [fault] if fault else []

@@ -22,5 +22,6 @@ def goals_of(report):
     if trace := report.get("trace"):
         for policy, of in trace["policies"].items():
             at_most(15, f"percent that the simulated engine-seconds of {policy} are off", abs(of["off_percent"]))
+        at_most(0.9, "engine-seconds of pack over those of lb", trace["pack_over_lb"])
         at_most(0, "faults of answers under the trace", sum(len(of["live"]["faults"]) for of in trace["policies"].values()))
     return goals

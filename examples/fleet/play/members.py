@@ -49,10 +49,10 @@ class Neighbour(Child):
 
 
 class Router(Child):
-    def __init__(self, build, engines, policy):
+    def __init__(self, build, engines, policy, *options):
         words = [word for engine in engines for word in ("--engine", f"{engine.letter}={engine.url}")]
         super().__init__("router", build / "tools/router/aqua-router", "--listen", "127.0.0.1:0", "--health", "200",
-                         "--policy", policy, *words)
+                         "--policy", policy, *options, *words)
         self.url = "http://" + self.line().split()[-1]
         await_true("every engine is up", lambda: all(self.state(engine.letter) == "up" for engine in engines))
 

@@ -62,6 +62,6 @@ def tell_trace(trace, say):
             f"{simulated['moves']:10}")
         faults |= set(live["faults"])
     say(f"pack uses {trace['pack_over_lb']:.2f} of the engine-seconds that lb uses.")
-    for fault in sorted(faults):
+    for fault in sorted(faults):  # each kind once
         say(f"FAILED: {fault}")
     return not faults

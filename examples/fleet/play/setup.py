@@ -39,5 +39,5 @@ class Setup:
     def pool_engine(self, letter, *options, port=0):
         return self.engine(letter, "--keeper", self.at / "keeper.sock", *options, port=port)
 
-    def router(self, engines, policy=None):
-        return self.keep(Router(self.build, engines, policy or self.options.policy))
+    def router(self, engines, policy=None, *options):
+        return self.keep(Router(self.build, engines, policy or self.options.policy, *options))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A trace is played to four engines by two policies, and to `aqua simulate`'s four: how many engines are in use?
 
-The trace's prompts are cut to an eighth, and so is the KV memory of an A100 beside Llama-3-8B, about: the engines keep
-their 25 ms an iteration, and two cores compute for all four."""
+Prompts are cut to an eighth, since two cores compute for all four engines, which keep their 25 ms an iteration; their KV
+memory is such that the first minutes of Azure's conversations fill two of them, and leave room for a third."""
 import csv
 import datetime
 import json
@@ -14,12 +14,13 @@ import time
 from play.clients import ask_whole
 from play.process import Failure, await_true, show
 from play.setup import PACE_MS
-from play.watch import Watch
+from play.watch import EnginesInUse
 
 POLICIES = ("pack", "lb")
 ENGINES = "abcd"
 PROMPT_OVER = 8
-BLOCKS, BLOCK_TOKENS, BUDGET = 320, 16, 256
+BLOCKS, BLOCK_TOKENS, BUDGET = 384, 16, 256
+EPOCH_MS, WATERMARK = 1000, 0.05
 WARM_UP = 0.1  # of the time in which requests come; the simulator counts from there, too
 
 # Reading its weights takes an engine 25 ms of each iteration, and all else next to nothing. KV is that of the toy model.
@@ -72,7 +73,7 @@ def in_use(samples, rows):
 def play(setup, policy, rows):
     engines = [setup.pool_engine(letter, "--pool", f"trace-{policy}", "--pool-blocks", len(ENGINES) * BLOCKS, "--blocks",
                                  BLOCKS, "--block-tokens", BLOCK_TOKENS, "--budget", BUDGET) for letter in ENGINES]
-    router = setup.router(engines, policy)
+    router = setup.router(engines, policy, "--epoch", EPOCH_MS, "--watermark", WATERMARK)
     show(f"{len(rows)} requests of the trace come in {rows[-1][0]:.0f} s, --policy {policy}")
     draw, faults, asking = random.Random(1), [], []
     bodies = [{"prompt": [draw.randrange(50_000) for _ in range(prompt)], "max_tokens": answer, "seed": number,
@@ -80,27 +81,28 @@ def play(setup, policy, rows):
 
     def ask(body):
         try:
-            if len(ask_whole(router.url, body)) != body["max_tokens"]:
-                faults.append("an answer of another length")
-        except (OSError, Failure) as error:
-            faults.append(str(error))
+            if (said := len(ask_whole(router.url, body))) != body["max_tokens"]:
+                faults.append(f"{said} tokens of {body['max_tokens']}")
+        except Exception as error:  # whatever is wrong with an answer
+            faults.append(f"{error!r}")
 
-    watch = Watch(router, tell_moves=False)
-    begin = time.monotonic()
-    for (second, _, _), body in zip(rows, bodies):
-        if (wait := begin + second - time.monotonic()) > 0:
-            time.sleep(wait)  # until the trace's next request
-        asking.append(threading.Thread(target=ask, args=(body,)))
-        asking[-1].start()
-    for thread in asking:
-        thread.join()
-    watch.end()
+    watch = EnginesInUse(router)
+    try:
+        begin = time.monotonic()
+        for (second, _, _), body in zip(rows, bodies):
+            if (wait := begin + second - time.monotonic()) > 0:
+                time.sleep(wait)  # until the trace's next request
+            asking.append(threading.Thread(target=ask, args=(body,)))
+            asking[-1].start()
+        for thread in asking:
+            thread.join()
+    finally:
+        watch.end()
     await_true("every engine is empty", lambda: all(engine.left() == 0 for engine in engines))
     moves = router.moves()
     for child in [router, *engines]:
         child.stop()
-    used = [[when, len(held)] for when, held in watch.samples]
-    return {"in_use_mean": in_use(used, rows), "moves": moves, "faults": sorted(set(faults)), "in_use": used}
+    return {"in_use_mean": in_use(watch.samples, rows), "moves": moves, "faults": faults, "in_use": watch.samples}
 
 
 def predict(setup, rows):
@@ -113,10 +115,11 @@ def predict(setup, rows):
         [setup.build / "tools/aqua", "simulate", "--trace", files["trace.csv"], "--pack", ",".join(POLICIES),
          "--fixed-fleet", "--engines", str(len(ENGINES)), "--model", files["model.json"], "--server",
          files["server.json"], "--profiles", "off", "--kv-tokens", str(BLOCKS * BLOCK_TOKENS), "--chunk", str(BUDGET),
+         "--epoch", str(EPOCH_MS / 1000), "--watermark", str(WATERMARK),
          "--placements", files["placements"], "--no-progress", "--json"], check=True, stdout=subprocess.PIPE)
     result = {}
     for row in json.loads(said.stdout)["packers"]:
-        used = {}
+        used = {epoch: set() for epoch in range(1, int(rows[-1][0]) + 1)}
         with open(f"{files['placements']}.{row['packer']}", newline="") as file:
             for place in csv.DictReader(file):
                 used.setdefault(int(place["epoch"]), set()).add(place["gpu"])
@@ -125,8 +128,7 @@ def predict(setup, rows):
     return result
 
 
-def run_trace(setup):
-    rows = read_trace(setup.options.trace, setup.options.trace_seconds)
+def run_trace(setup, rows):
     predicted = predict(setup, rows)
     result = {"requests": len(rows), "seconds": rows[-1][0], "engines": len(ENGINES),
               "kv_tokens": BLOCKS * BLOCK_TOKENS, "policies": {}}

@@ -12,7 +12,7 @@ from play.process import samples  # noqa: E402
 
 LOAD = {"wrong": [], "moves": {"kv done": 100, "kv failed": 7, "tokens done": 130, "tokens failed": 0}}
 MEASURED = {"kv": {"pause_iterations_most": 3}, "tokens_over_kv": 50}
-TRACE = {"policies": {"pack": {"off_percent": -15, "live": {"faults": []}}, "lb": {"off_percent": 15, "live": {"faults": []}}}}
+TRACE = {"pack_over_lb": 0.9, "policies": {"pack": {"off_percent": -15, "live": {"faults": []}}, "lb": {"off_percent": 15, "live": {"faults": []}}}}
 
 
 def missed(report):
@@ -22,7 +22,7 @@ def missed(report):
 class Goals(unittest.TestCase):
     def test_what_is_just_enough_meets_them(self):
         goals = goals_of({"load": LOAD, "measured": MEASURED, "trace": TRACE})
-        self.assertEqual(len(goals), 8)
+        self.assertEqual(len(goals), 9)
         self.assertTrue(all(goal["met"] for goal in goals))
         self.assertEqual({"goal": "moves by tokens, at least", "limit": 100, "measured": 130, "met": True}, goals[2])
 
@@ -31,8 +31,9 @@ class Goals(unittest.TestCase):
         self.assertEqual(missed({"load": few}), ["answers that are not those of one engine alone", "moves by KV"])
         slow = {"kv": {"pause_iterations_most": 3.1}, "tokens_over_kv": 49}
         self.assertEqual(len(missed({"measured": slow})), 2)
-        off = {"policies": {"pack": {"off_percent": -15.1, "live": {"faults": ["refused"]}}}}
+        off = {"pack_over_lb": 0.91, "policies": {"pack": {"off_percent": -15.1, "live": {"faults": ["refused"]}}}}
         self.assertEqual(missed({"trace": off}), ["percent that the simulated engine-seconds of pack are off",
+                                                  "engine-seconds of pack over those of lb",
                                                   "faults of answers under the trace"])
 
     def test_what_did_not_run_has_none(self):

@@ -13,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "examples/f
 from play.picture import Chart, page, svg  # noqa: E402
 from play.process import Failure  # noqa: E402
 from play.trace import in_use, read_trace, write_trace  # noqa: E402
+from play.watch import EnginesInUse  # noqa: E402
 
 HEAD = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 
@@ -43,6 +44,29 @@ class Trace(unittest.TestCase):
         rows = [(0.0, 1, 1), (10.0, 1, 1)]
         self.assertAlmostEqual(in_use([[0, 4], [1, 2], [5.5, 3]], rows), 2.5)
         self.assertAlmostEqual(in_use([[0, 4], [8, 1], [20, 9]], rows), (7 * 4 + 2 * 1) / 9)
+
+
+class Samples(unittest.TestCase):
+    def test_end_with_the_fault_of_who_took_them(self):
+        class Router:
+            def engines(self):
+                raise OSError("gone")
+
+        looked = EnginesInUse(Router())
+        looked.thread.join()
+        with self.assertRaisesRegex(Failure, "gone"):
+            looked.end()
+
+    def test_count_engines_that_hold_tokens(self):
+        class Router:
+            def engines(self):
+                looked.over.set()
+                return {"a": {"held_tokens": 3}, "b": {"held_tokens": 0}, "c": {"held_tokens": 1}}
+
+        looked = EnginesInUse(Router())
+        looked.thread.join()
+        looked.end()
+        self.assertEqual([count for _, count in looked.samples], [2])
 
 
 class Page(unittest.TestCase):
