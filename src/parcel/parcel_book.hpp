@@ -171,7 +171,8 @@ class ParcelBook {
   [[nodiscard]] bool knows(MemberNumber member) const { return members_.contains(member); }
   [[nodiscard]] std::size_t size() const { return parcels_.size(); }
   [[nodiscard]] std::size_t waiting() const;  // closed; also what is held back
-  [[nodiscard]] std::size_t waiting(const std::string& role) const;  // that may be taken
+  // That the member may take: of any of its role, and what it has promised room for itself.
+  [[nodiscard]] std::size_t waiting_for(MemberNumber member) const;
   [[nodiscard]] std::size_t ended_ids() const { return ended_ids_.size(); }
   friend bool operator==(const ParcelBook&, const ParcelBook&) = default;
 

@@ -268,13 +268,13 @@ std::size_t ParcelBook::waiting() const {
                     [](const auto& parcel) { return parcel.second.state == ParcelState::closed; }));
 }
 
-std::size_t ParcelBook::waiting(const std::string& role) const {
-  const auto found = of_role_.find(role);
-  std::size_t count = found == of_role_.end() ? 0 : found->second.size();
-  for (const auto& [member, numbers] : of_receiver_) {
-    if (members_.at(member).role == role) count += numbers.size();
-  }
-  return count;
+std::size_t ParcelBook::waiting_for(MemberNumber member) const {
+  const auto size_of = [](const auto& queues, const auto& key) {
+    const auto queue = queues.find(key);
+    return queue == queues.end() ? 0 : queue->second.size();
+  };
+  if (!is_member(member)) return 0;
+  return size_of(of_role_, members_.at(member).role) + size_of(of_receiver_, member);
 }
 
 }  // namespace aqua

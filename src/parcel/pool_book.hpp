@@ -107,10 +107,6 @@ class PoolBook {
                                                   std::size_t most = ParcelBook::kMostNews) {
     return parcels_.take_news(member, most);
   }
-  // Whether there is a parcel for it, or news of one.
-  [[nodiscard]] bool has_something_for(MemberNumber member) const {
-    return parcels_.next_for(member) != 0 || parcels_.has_news(member);
-  }
   // Whether a member has a block, or has taken a parcel.
   [[nodiscard]] bool has_any(MemberNumber member) const {
     return blocks_.had_by(member) != 0 || !parcels_.taken_by(member).empty();

@@ -200,6 +200,7 @@ class MemoryCarrier final : public Carrier {
   }
   Result<void> confirm(std::uint64_t number) override { return hub_.book.confirm(self_, number); }
   Result<void> finish(std::uint64_t number, Stream /*stream*/) override {
+    if (capturing_) return Error{Code::failed_precondition, "finish: the stream is captured"};
     auto finished = hub_.book.finish(self_, number);
     hub_.settle();
     return finished;
@@ -220,6 +221,8 @@ class MemoryCarrier final : public Carrier {
   [[nodiscard]] unsigned landed() const { return landed_; }  // calls of land()
   // The next copies are watched by these, in turn, instead of by their own.
   void watch_by(std::deque<Ticket> tickets) { watched_by_ = std::move(tickets); }
+  // As while a graph is captured: nothing can be finished.
+  void capture(bool on) { capturing_ = on; }
   // Parcels that this member cannot read now.
   void unmap(std::set<std::uint64_t> parcels) { unmapped_ = std::move(parcels); }
 
@@ -266,6 +269,7 @@ class MemoryCarrier final : public Carrier {
   std::vector<std::uint64_t> superseded_;
   std::uint64_t last_refused_ = std::uint64_t{1} << 40;  // numbers that no parcel has
   unsigned landed_ = 0;
+  bool capturing_ = false;
   std::deque<Ticket> watched_by_;
   std::set<std::uint64_t> unmapped_;
 };

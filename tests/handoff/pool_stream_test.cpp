@@ -188,5 +188,23 @@ TEST_F(PoolStreams, AParcelThatWasFetchedAheadIsAcceptedAfterAllWhenAnotherOfIts
   EXPECT_EQ(take(taker).blocks, prompt);
 }
 
+TEST_F(PoolStreams, WhoTookWhatItGaveItselfIsToldThatItIsSuperseded) {
+  KvPool both = join("decode"), other = join("prefill");
+  const std::uint64_t given = both.open({"r", 1}, "decode").value();
+  ASSERT_TRUE(both.close(given, blocks_of(both, 1), 1, "", {}).ok());
+  const Parcel taken = take(both);
+  const auto blocks = blocks_of(other, 1);
+  ASSERT_TRUE(
+      other.hand_over({.id = "r", .turn = 9, .blocks = blocks, .tokens = 1}, "decode", {}).ok());
+  std::vector<std::uint64_t> told;
+  while ((told = both.superseded()).empty()) ASSERT_TRUE(both.wait(kLong));
+  EXPECT_EQ(told, std::vector{taken.number});
+  const Delivery delivery = told_of(both);
+  EXPECT_EQ(delivery.number, given);
+  EXPECT_EQ(delivery.outcome, Delivery::Outcome::superseded);
+  ASSERT_TRUE(both.finish(taken.number, {}).ok());
+  EXPECT_EQ(take(both).turn, 10U);
+}
+
 }  // namespace
 }  // namespace aqua

@@ -69,11 +69,22 @@ TEST_F(Parcels, WhatWasCompleteIsNotLostWithAGiverThatBeganAnew) {
   const std::uint64_t anew = book_.open(kSecond, "decode", {"a", 2}).value();
   EXPECT_EQ(book_.next_for(kDecode), 0U) << "held back";
   EXPECT_EQ(book_.waiting(), 1U);
-  EXPECT_EQ(book_.waiting("decode"), 0U);
+  EXPECT_EQ(book_.waiting_for(kDecode), 0U);
   book_.end(kSecond);
   EXPECT_EQ(book_.find(anew), nullptr);
   EXPECT_EQ(book_.accept(kDecode).value(), complete);
   EXPECT_EQ(book_.find(complete)->turn, 3U) << "above the one that was seen";
+}
+
+TEST_F(Parcels, WaitForWhoMayTakeThemAlone) {
+  ASSERT_TRUE(book_.admit(kOther, "prefill", 1).ok());
+  const std::uint64_t number = book_.reserve(kPrefill, "decode", {"a", 1}).value();
+  ASSERT_TRUE(book_.close(kPrefill, number, 5, "note").ok());
+  EXPECT_EQ(book_.waiting_for(kOther), 1U);
+  EXPECT_EQ(book_.waiting_for(kDecode), 0U) << "it is promised to another";
+  book_.gone(kOther);
+  EXPECT_EQ(book_.waiting_for(kDecode), 1U);
+  EXPECT_EQ(book_.waiting_for(kOther), 0U);
 }
 
 TEST_F(Parcels, ASupersededTakerIsToldOnceAndItsParcelWaitsUnlessItIsReplaced) {

@@ -69,7 +69,7 @@ std::string state_of(const ParcelBook& book) {
     case ParcelState::open:
       return "open";
     case ParcelState::closed:
-      return book.waiting("decode") == 0 ? "held" : "closed";
+      return book.waiting_for(kTaker) + book.waiting_for(kOtherTaker) == 0 ? "held" : "closed";
     case ParcelState::taken:
       return "taken";
     case ParcelState::confirmed:

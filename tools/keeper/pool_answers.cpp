@@ -81,8 +81,9 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Accept& asked) co
     if (!next) break;
     next->segment = segment_of_(next->number);
     const std::size_t bytes = pool_wire::packet_bytes(*next);
-    if (bytes > room) break;
-    room -= bytes;
+    // The first one always goes: a packet has room for what is added to what its giver sent.
+    if (bytes > room && !served.reply.parcels.empty()) break;
+    room -= std::min(room, bytes);
     AQUA_ASSIGN(auto taken, by.pool.book.accept(by.number, 1));
     served.reply.parcels.push_back(std::move(taken.front()));
     served.reply.parcels.back().segment = next->segment;
@@ -90,7 +91,7 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Accept& asked) co
   served.reply.told = by.pool.book.take_news(by.number, room / pool_wire::kNewsBytes);
   // What did not go into this packet goes into the next one.
   if (by.pool.book.parcels().has_news(by.number)) signal_event(by.member.wake.get());
-  served.reply.waiting = static_cast<std::uint32_t>(by.pool.book.parcels().waiting(by.member.role));
+  served.reply.waiting = static_cast<std::uint32_t>(by.pool.book.parcels().waiting_for(by.number));
   return served;
 }
 

@@ -156,8 +156,8 @@ AQUA_CALL aqua_error* aqua_stream_out_layer(aqua_stream_out out, uint32_t layer,
 /* All layers were given. The words are the engine's to whoever takes the sequence, the same of all
  * ranks: the token that is pending, say.
  *   invalid_argument     more than AQUA_MAX_WORDS_BYTES of words, or the stream
- *   failed_precondition  a layer is missing, or it was called before
- *   cancelled            it was taken back */
+ *   failed_precondition  a layer is missing, or it was called before; or the stream is captured
+ *   cancelled            it was taken back, as it is by any error that is none of these */
 AQUA_CALL aqua_error* aqua_stream_out_finish(aqua_stream_out out, const void* words,
                                              size_t words_bytes, aqua_stream stream);
 /* *copied is 1 once the copies have left the blocks, which are free for others then, however slow a

@@ -66,7 +66,7 @@ struct KvPoolStatus {
   std::size_t used = 0;       // given out by it, this member's alone
   std::size_t taken = 0;      // parcels accepted, and not finished or handed on
   std::size_t ready = 0;      // parcels that accept() has at hand
-  std::uint32_t waiting = 0;  // parcels for this role at the keeper, by its last answer
+  std::uint32_t waiting = 0;  // parcels at the keeper that it may take, by the last answer
 };
 
 // A parcel that was handed over and did not get to the keeper.

@@ -96,7 +96,9 @@ class AQUA_API StreamOut {
   [[nodiscard]] Result<void> layer(unsigned layer, Stream stream);
   // All layers were given. `words` are the engine's to whoever takes the sequence, at most 3,072
   // bytes, the same of all ranks: the token that is pending, say.
-  //   failed_precondition  a layer is missing, or it was called before
+  //   failed_precondition  a layer is missing, it was called before, or the stream is captured
+  //   invalid_argument     the words, or a stream that is none
+  // Any other error: it cannot be streamed any more, and is taken back, as by cancel().
   [[nodiscard]] Result<void> finish(const std::string& words, Stream stream);
   // Whether the copies have left the blocks, which are free for others then. However slow a
   // receiver is, it does not come into this. An error: as a Ticket's, the first one's once no copy

@@ -119,9 +119,17 @@ Result<void> StreamOut::finish(const std::string& words, Stream stream) {
   StreamNote note = parts_->note;
   note.words = words;
   const std::string text = write_note(note);
-  for (const Parts::Way& way : parts_->ways)
-    AQUA_TRY(
-        parts_->outbox->carrier().close(way.parcel, parts_->blocks, parts_->tokens, text, stream));
+  for (const Parts::Way& way : parts_->ways) {
+    auto closed =
+        parts_->outbox->carrier().close(way.parcel, parts_->blocks, parts_->tokens, text, stream);
+    if (closed.ok()) continue;
+    // What is closed already is half a sequence; and a parcel that is gone does not come back. What
+    // is wrong with the stream is so from the first one on, when nothing has changed.
+    const Code code = closed.error().code;
+    if (&way != parts_->ways.data() || code == Code::not_found || code == Code::aborted)
+      parts_->recall();
+    return closed;
+  }
   parts_->finished = true;
   return {};
 }

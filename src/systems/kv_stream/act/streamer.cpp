@@ -66,12 +66,16 @@ struct Streamer::Parts {
   [[nodiscard]] Result<StreamPart> part_of(const Parcel& parcel) const;
   void take(const Parcel& parcel, const std::function<bool(std::uint64_t)>& wanted);
   // Nothing of these is read any more, and there is room for others in their place: the sequence
-  // that they were of may come again.
+  // that they were of may come again. What cannot be finished now, as while a graph is captured, is
+  // the next time.
   void give_up(const std::vector<std::uint64_t>& parcels) {
-    for (const std::uint64_t parcel : parcels) {
-      (void)carrier.finish(parcel, Stream{});
+    given_up.insert(given_up.end(), parcels.begin(), parcels.end());
+    std::erase_if(given_up, [this](std::uint64_t parcel) {
+      const auto finished = carrier.finish(parcel, Stream{});
+      if (!finished.ok() && finished.error().code == Code::failed_precondition) return false;
       (void)carrier.admit(givers.extract(parcel).mapped(), 1);
-    }
+      return true;
+    });
   }
 
   Carrier& carrier;
@@ -81,6 +85,7 @@ struct Streamer::Parts {
   const std::vector<StreamPeer> groups;
   Intake intake;
   std::map<std::uint64_t, std::string> givers{};  // roles, of the parcels that are here
+  std::vector<std::uint64_t> given_up{};          // of these, to be finished
   // Sequences of each group, less those that are finished. Of these some were admitted by the
   // streamer before this one: it may be below 0.
   std::vector<std::int64_t> admitted;
@@ -176,6 +181,7 @@ Result<void> Streamer::admit(const std::string& name, std::uint32_t sequences) {
 }
 
 std::vector<Arrived> Streamer::arrived(const std::function<bool(std::uint64_t)>& wanted) {
+  parts_->give_up({});
   for (const std::uint64_t sequence : parts_->intake.untold()) {
     if (wanted && !wanted(sequence)) parts_->give_up(parts_->intake.drop(sequence));
   }

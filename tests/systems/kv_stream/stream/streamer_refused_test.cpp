@@ -50,6 +50,21 @@ TEST_F(TwoToOne, WhatWasCancelledIsNeitherReadyNorKeptNorLanded) {
   EXPECT_EQ(code(outs[0].landed()), Code::cancelled);
 }
 
+// Of two ranks that receive, one has the other attempt by now.
+TEST(OneToTwo, OfASequenceThatCannotBeClosedForAllNothingStays) {
+  Pair pair(pipeline({1}, 1, 4), pipeline({1}, 2, 4));
+  pair.admit(1);
+  auto outs = pair.begin(1, 8);
+  Rank& sender = *pair.senders[0];
+  sure(outs[0].layer(0, sender.stream()));
+  sure(emulated::synchronize(pair.runtime, sender.stream()));
+  sure(pair.hub.book.cancel(id_of({"prefill", 0}, {"decode", 1}, 1)));
+  EXPECT_FALSE(outs[0].finish("pending", sender.stream()).ok());
+  EXPECT_TRUE(sure(outs[0].copied())) << "the blocks are the sender's again";
+  EXPECT_EQ(outs[0].finish("pending", sender.stream()).error().code, Code::cancelled);
+  EXPECT_EQ(pair.hub.book.size(), 0U) << "nobody gets half of it";
+}
+
 // A parcel that another process made up.
 TEST_F(TwoToOne, WhatCannotBeIsRefusedAndNothingLands) {
   const KvShards from = pipeline({1, 1}, 1, 4).shards, to = pipeline({2}, 1, 4).shards;
