@@ -256,8 +256,7 @@ std::vector<int> Pools::pidfds() const {
 std::vector<std::uint64_t> Pools::members_of(int pidfd) const {
   std::vector<std::uint64_t> numbers;
   for (const auto& [number, member] : members_) {
-    // The number may be another process's by now, which joined while the first one was served.
-    if (member.process.pidfd() == pidfd && member.process.proven_dead()) numbers.push_back(number);
+    if (member.process.pidfd() == pidfd) numbers.push_back(number);
   }
   return numbers;
 }

@@ -16,6 +16,13 @@ namespace {
 constexpr std::chrono::milliseconds kNoWait{0};
 constexpr int kAcceptAgainMs = 100;
 
+// Asked once more behind the packets that were served: they may have closed the descriptor, and its
+// number may be another one's by now.
+bool is_readable(int fd) {
+  pollfd polled{fd, POLLIN, 0};
+  return ::poll(&polled, 1, 0) == 1 && (polled.revents & POLLNVAL) == 0;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<PacketServer>> PacketServer::open(const std::string& path,
@@ -62,7 +69,9 @@ void PacketServer::run() {
       if (polled[2 + i].revents != 0 && !serve(connections_[i])) end(connections_[i]);
     }
     for (std::size_t i = 2 + served; i < polled.size(); ++i) {
-      if (polled[i].revents != 0) handler_.on_readable(*this, polled[i].fd);
+      if (polled[i].revents != 0 && is_readable(polled[i].fd)) {
+        handler_.on_readable(*this, polled[i].fd);
+      }
     }
     std::erase_if(connections_, [](const Connection& c) { return !c.fd.valid(); });
     if (polled[1].revents != 0) accept_one();
