@@ -212,39 +212,37 @@ void PoolMember::ask(const Recalling& recalling) {
 }
 
 void PoolMember::hear(const ParcelNews& told) {
-  // A member that takes what it gave itself is told in both ways.
-  if (told.event == ParcelEvent::superseded) hear_superseded(told.number);
   const auto given = std::find_if(given_.begin(), given_.end(), [&](const auto& entry) {
     return entry.second.at_keeper == told.number;
   });
-  if (given == given_.end()) return;  // it was handed over in one call
-  switch (told.event) {
-    case ParcelEvent::opened:
-      given->second.open = true;
-      news_->tell();
-      break;
-    case ParcelEvent::confirmed:
-      deliver(given->first, Delivery::Outcome::confirmed);
-      break;
-    case ParcelEvent::superseded:
-      deliver(given->first, Delivery::Outcome::superseded);
-      break;
-    case ParcelEvent::cancelled:
-      deliver(given->first, Delivery::Outcome::cancelled);
-      break;
+  if (given != given_.end()) {
+    switch (told.event) {
+      case ParcelEvent::opened:
+        given->second.open = true;
+        news_->tell();
+        break;
+      case ParcelEvent::confirmed:
+        deliver(given->first, Delivery::Outcome::confirmed);
+        break;
+      case ParcelEvent::superseded:
+        deliver(given->first, Delivery::Outcome::superseded);
+        break;
+      case ParcelEvent::cancelled:
+        deliver(given->first, Delivery::Outcome::cancelled);
+        break;
+    }
+    return;
   }
-}
-
-void PoolMember::hear_superseded(std::uint64_t number) {
-  const auto ready = std::find_if(ready_.begin(), ready_.end(),
-                                  [&](const Parcel& parcel) { return parcel.number == number; });
+  if (told.event != ParcelEvent::superseded) return;  // of what was handed over in one call
+  const auto ready = std::find_if(ready_.begin(), ready_.end(), [&](const Parcel& parcel) {
+    return parcel.number == told.number;
+  });
   if (ready != ready_.end()) {  // nobody has begun it
-    post(pool_wire::PoolRequest(pool_wire::Finish{number}));
+    post(pool_wire::PoolRequest(pool_wire::Finish{told.number}));
     admit_again(*ready);
     ready_.erase(ready);
-  } else if (mine_.has_taken(number) &&
-             std::ranges::find(superseded_, number) == superseded_.end()) {
-    superseded_.push_back(number);
+  } else if (mine_.has_taken(told.number)) {
+    superseded_.push_back(told.number);
     news_->tell();
   }
 }
