@@ -25,7 +25,7 @@ class StreamEnds {
     if (ended_) return;
     try {
       (void)device_.synchronize(stream_);
-    } catch (const std::bad_alloc&) {  // it makes no more than an error's text, of a dead device
+    } catch (const std::bad_alloc&) {  // for the text of an error: the device is dead
     }
   }
   StreamEnds(const StreamEnds&) = delete;

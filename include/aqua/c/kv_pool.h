@@ -53,7 +53,7 @@ typedef struct aqua_kv_pool_status {
   size_t used;        /* given out by it, this member's alone */
   size_t taken;       /* parcels accepted, and not finished or handed on */
   size_t ready;       /* parcels that aqua_kv_pool_accept() has at hand */
-  uint32_t waiting;   /* parcels for this role at the keeper, by its last answer */
+  uint32_t waiting;   /* parcels at the keeper that it may take, by the last answer */
   uint32_t connected; /* 1: to the keeper. Once 0 it stays so */
   char error[256];    /* why not, or what the keeper refused last; cut off where it does not fit */
 } aqua_kv_pool_status;

@@ -53,7 +53,7 @@ class KvPoolStatus:
     used: int  # given out by it, this member's alone
     taken: int  # parcels accepted, and not finished or handed on
     ready: int  # parcels that accept() has at hand
-    waiting: int  # parcels for this role at the keeper, by its last answer
+    waiting: int  # parcels at the keeper that it may take, by the last answer
 
 
 class KvPool(Owned):

@@ -123,11 +123,11 @@ Result<void> StreamOut::finish(const std::string& words, Stream stream) {
     auto closed =
         parts_->outbox->carrier().close(way.parcel, parts_->blocks, parts_->tokens, text, stream);
     if (closed.ok()) continue;
-    // What is closed already is half a sequence; and a parcel that is gone does not come back. What
-    // is wrong with the stream is so from the first one on, when nothing has changed.
+    // A stream that is none, or is captured, is refused by the first one: nothing has changed then.
+    const bool is_first = &way == &parts_->ways.front();
     const Code code = closed.error().code;
-    if (&way != parts_->ways.data() || code == Code::not_found || code == Code::aborted)
-      parts_->recall();
+    if (!is_first || (code != Code::invalid_argument && code != Code::failed_precondition))
+      parts_->recall();  // half a sequence is nobody's
     return closed;
   }
   parts_->finished = true;
