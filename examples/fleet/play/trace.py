@@ -38,13 +38,18 @@ def read_trace(path, seconds):
     """(second, prompt tokens, answer tokens) of what comes in the first so many seconds."""
     rows, first = [], None
     with open(path, newline="") as file:
-        for row in csv.DictReader(file):
-            at = datetime.datetime.fromisoformat(row["TIMESTAMP"][:26])
+        for number, row in enumerate(csv.DictReader(file), 2):
+            try:
+                at = datetime.datetime.fromisoformat(row["TIMESTAMP"][:26])
+                prompt, answer = int(row["ContextTokens"]), int(row["GeneratedTokens"])
+            except (KeyError, TypeError, ValueError) as fault:
+                raise Failure(f"{path}: line {number} has no TIMESTAMP, ContextTokens and GeneratedTokens: {fault!r}") \
+                    from fault
             first = first or at
             second = (at - first).total_seconds()
             if second > seconds:
                 break
-            rows.append((second, max(1, round(int(row["ContextTokens"]) / PROMPT_OVER)), int(row["GeneratedTokens"])))
+            rows.append((second, max(1, round(prompt / PROMPT_OVER)), answer))
     if len(rows) < 2:
         raise Failure(f"{path}: no requests in the first {seconds} s")
     return rows

@@ -34,6 +34,11 @@ class Trace(unittest.TestCase):
         with self.assertRaises(Failure):
             self.read("2023-11-16 18:15:46.5000000,800,44\n")
 
+    def test_that_is_none_is_refused_by_its_line(self):
+        for bad in ("soon,800,44\n", "2023-11-16 18:15:47.0000000,many,44\n", "2023-11-16 18:15:47.0000000,800\n"):
+            with self.assertRaisesRegex(Failure, "line 3 "):
+                self.read("2023-11-16 18:15:46.5000000,800,44\n" + bad)
+
     def test_is_read_as_it_was_written(self):
         with tempfile.TemporaryDirectory() as directory:
             path = pathlib.Path(directory) / "trace.csv"
