@@ -4,22 +4,15 @@
 #include "must.hpp"
 
 namespace aqua::fleet {
+namespace {
 
-std::string Options::model_name() const {
-  const pipeline::ModelShape& model = cache.model;
-  return "integers-" + std::to_string(model.layers) + "x" + std::to_string(model.kv_heads) + "x" +
-         std::to_string(model.head_bytes);
-}
-
-CommandLine options_line(Options& options) {
-  options.cache.model = {.layers = 2, .kv_heads = 2, .query_heads = 4, .head_bytes = 16};
-  CommandLine line("", R"(Usage: fleet_engine --name NAME [--keeper SOCKET] [options]
-
-An engine to stand behind aqua-router: a transformer in integers, behind OpenAI's completions with
-token ids, whose KV lies in a pool that engines of one keeper share. The router moves its answers to
-other engines of the pool: blocks change owner, and the answer goes on in mid-sentence.
+constexpr const char* kAbout =
+    R"(Its KV lies in a pool that engines of one keeper share. The router moves its answers to other
+engines of the pool: blocks change owner, and the answer goes on in mid-sentence.
 Without a keeper its KV is in memory of its own, its answers move by tokens, and it can lend that
-memory to neighbours while it has no request. Prints its address.)");
+memory to neighbours while it has no request. Prints its address.)";
+
+void add_serving(CommandLine& line, Options& options) {
   line.text("--name", options.cache.role, "NAME", "of this engine in the pool; no other's")
       .text("--keeper", options.cache.keeper, "SOCKET", "of aqua-keeper; without: no pool")
       .text("--device", options.device, "emu:N", "an emulated GPU")
@@ -31,17 +24,47 @@ memory to neighbours while it has no request. Prints its address.)");
               "of the pool, where this engine makes it")
       .number("--blocks", options.blocks, 4, 1 << 20, "N", "that this engine may hold")
       .number("--lend-after", options.lend_after, 1, 3'600'000, "MS",
-              "without a request, it lends its memory: without --keeper alone")
-      .number("--block-tokens", options.cache.tokens_per_block, 1, 256, "N", "in a block")
-      .group("Model and pace")
-      .number("--layers", options.cache.model.layers, 1, 64, "N", "")
-      .number("--kv-heads", options.cache.model.kv_heads, 1, 64, "N", "half as many as query heads")
-      .number("--budget", options.budget_tokens, 2, 65536, "N", "tokens of an iteration")
+              "without a request, it lends its memory: without --keeper alone");
+}
+
+void add_pace(CommandLine& line, Options& options) {
+  line.number("--budget", options.budget_tokens, 2, 65536, "N", "tokens of an iteration")
       .number("--iteration-ms", options.iteration_ms, 0, 10'000, "X",
               "an iteration takes at least so long, as on a GPU")
       .group("For tests")
       .text("--die-at", options.step, "STEP", "kills itself at this step of a move")
       .flag("--stop", options.stop, "stops itself in place of that");
+}
+
+}  // namespace
+
+CommandLine toy_line(ToyOptions& options) {
+  CommandLine line("", std::string(R"(Usage: fleet_engine --name NAME [--keeper SOCKET] [options]
+
+An engine to stand behind aqua-router: a transformer in integers, behind OpenAI's completions with
+token ids. )") + kAbout);
+  add_serving(line, options);
+  line.number("--block-tokens", options.cache.tokens_per_block, 1, 256, "N", "in a block")
+      .group("Model and pace")
+      .number("--layers", options.model.layers, 1, 64, "N", "")
+      .number("--kv-heads", options.model.kv_heads, 1, 64, "N", "half as many as query heads");
+  add_pace(line, options);
+  return line;
+}
+
+CommandLine llama_line(LlamaOptions& options) {
+  CommandLine line(
+      "", std::string(R"(Usage: fleet_llama --name NAME --model FILE [--keeper SOCKET] [options]
+
+An engine to stand behind aqua-router: a model of Llama's kind, computed by llama.cpp's library over
+paged KV, behind OpenAI's completions with token ids. With a keeper the first engine loads the
+weights there, and others map them. )") +
+              kAbout);
+  add_serving(line, options);
+  line.group("Model and pace")
+      .text("--model", options.file, "FILE", "GGUF; scripts/llama fetches one")
+      .number("--threads", options.threads, 1, 256, "N", "that compute");
+  add_pace(line, options);
   return line;
 }
 

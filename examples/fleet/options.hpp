@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of fleet_engine.
+// The command lines of fleet_engine and fleet_llama.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
+#include "model/toy_model.hpp"
 #include "serve/cache.hpp"
 #include "tools/options/command_line.hpp"
 
@@ -23,11 +25,20 @@ struct Options {
   CacheOptions cache{};
   std::string step{};  // at which it stops or is killed
   bool stop = false;
-
-  [[nodiscard]] std::string model_name() const;
 };
 
-[[nodiscard]] CommandLine options_line(Options& options);
+// Of fleet_engine.
+struct ToyOptions : Options {
+  pipeline::ModelShape model{.layers = 2, .kv_heads = 2, .query_heads = 4, .head_bytes = 16};
+};
+// Of fleet_llama.
+struct LlamaOptions : Options {
+  std::filesystem::path file{};  // GGUF
+  unsigned threads = 1;
+};
+
+[[nodiscard]] CommandLine toy_line(ToyOptions& options);
+[[nodiscard]] CommandLine llama_line(LlamaOptions& options);
 // Throws Failure where options do not go together.
 void check_options(const Options& options);
 

@@ -10,48 +10,50 @@
 namespace aqua::fleet {
 namespace {
 
+using namespace aqua::literals;
 using example::must;
-using pipeline::Hidden;
-using pipeline::KvPlanes;
 
-constexpr unsigned kPlanesPerLayer = 2;  // keys, values
 constexpr std::chrono::seconds kPatience{60};
 
-KvPoolOptions pool_options(const CacheOptions& options) {
-  const pipeline::ModelShape& model = options.model;
-  KvPoolOptions pool{.name = options.pool, .role = options.role};
-  pool.shape = {.layers = model.layers,
-                .planes_per_layer = kPlanesPerLayer,
-                .plane_block_bytes =
-                    std::size_t{options.tokens_per_block} * model.kv_heads * model.head_bytes,
-                .tokens_per_block = options.tokens_per_block,
-                .blocks = options.pool_blocks,
-                .format = "integers, " + std::to_string(model.kv_heads) + " heads of " +
-                          std::to_string(model.head_bytes) + " bytes"};
-  pool.slab_bytes = std::size_t{2} << 20;
+KvPoolOptions pool_options(const CacheOptions& options, const KvPoolShape& shape) {
+  KvPoolOptions pool{.name = options.pool, .role = options.role, .shape = shape};
+  const std::size_t bytes =
+      std::size_t{shape.layers} * shape.planes_per_layer * shape.plane_block_bytes * shape.blocks;
+  if (bytes < pool.slab_bytes) pool.slab_bytes = 2_MiB;
   pool.keeper = options.keeper;
   return pool;
 }
 
+LayoutSpec own_layout(const KvPoolShape& shape, const OwnBlocks& own) {
+  return {.layers = shape.layers,
+          .planes_per_layer = shape.planes_per_layer,
+          .planes = own.planes(),
+          .block_count = shape.blocks,
+          .block_stride = shape.plane_block_bytes,
+          .axes = BlockAxes::whole(shape.plane_block_bytes)};
+}
+
 }  // namespace
 
-Cache::Cache(Runtime& runtime, const CacheOptions& options)
+Cache::Cache(Runtime& runtime, const CacheOptions& options, Model& model)
     : runtime_(runtime),
       options_(options),
+      model_(model),
       stream_(must(emulated::create_stream(runtime), "stream")) {
-  const KvPoolOptions wanted = pool_options(options);
+  LayoutSpec spec;
   if (options.keeper.empty()) {
-    block_stride_ = plane_block_bytes_ = wanted.shape.plane_block_bytes;
-    own_.emplace(runtime, std::size_t{kPlanesPerLayer} * options.model.layers, plane_block_bytes_,
-                 options.own_blocks);
-    planes_ = own_->planes();
-    return;
+    const KvPoolShape shape = model.kv_shape(options.own_blocks);
+    own_.emplace(runtime, std::size_t{shape.layers} * shape.planes_per_layer,
+                 shape.plane_block_bytes, shape.blocks);
+    spec = own_layout(shape, *own_);
+  } else {
+    const KvPoolShape shape = model.kv_shape(options.pool_blocks);
+    pool_.emplace(must(KvPool::attach(runtime, pool_options(options, shape)), "pool"));
+    spec = pool_->layout().spec();
   }
-  pool_.emplace(must(KvPool::attach(runtime, wanted), "pool"));
-  const Layout& layout = pool_->layout();
-  planes_ = layout.spec().planes;
-  plane_block_bytes_ = layout.plane_block_bytes();
-  block_stride_ = layout.spec().block_stride;
+  for (std::byte*& plane : spec.planes) plane = emulated::kernel_view(plane);
+  layout_.emplace(must(Layout::make(std::move(spec)), "layout"));
+  model.use(*layout_);
 }
 
 Cache::~Cache() {
@@ -85,9 +87,10 @@ void Cache::release(const Blocks& blocks) {
 std::uint32_t Cache::copy_of(std::uint32_t block) {
   const std::uint32_t copy = take(1).front();
   auto kernel = [this, block, copy] {
-    for (std::byte* const plane : planes_) {
-      std::byte* const base = emulated::kernel_view(plane);
-      std::memcpy(base + copy * block_stride_, base + block * block_stride_, plane_block_bytes_);
+    const LayoutSpec& spec = layout_->spec();
+    for (std::byte* const plane : spec.planes) {
+      std::memcpy(plane + copy * spec.block_stride, plane + block * spec.block_stride,
+                  layout_->plane_block_bytes());
     }
   };
   must(emulated::launch(runtime_, stream_, std::move(kernel)), "copy");
@@ -95,43 +98,19 @@ std::uint32_t Cache::copy_of(std::uint32_t block) {
   return copy;
 }
 
-KvPlanes Cache::planes(unsigned layer, BlockList blocks) const {
-  const pipeline::ModelShape& model = options_.model;
-  return {.keys = emulated::kernel_view(planes_[kPlanesPerLayer * layer]),
-          .values = emulated::kernel_view(planes_[kPlanesPerLayer * layer + 1]),
-          .block_stride = block_stride_,
-          .token_stride = std::size_t{model.kv_heads} * model.head_bytes,
-          .head_stride = model.head_bytes,
-          .tokens_per_block = options_.tokens_per_block,
-          .blocks = blocks};
-}
-
-void Cache::compute_one(const Work& work, std::vector<Token>& wanted) const {
-  const pipeline::ModelShape& model = options_.model;
-  const pipeline::Part whole = pipeline::part_of(model, {1, 1}, 0, 0);
-  std::vector<Hidden> hidden;
-  for (const Token token : work.tokens) hidden.push_back(pipeline::embed(token));
-  for (unsigned layer = 0; layer < model.layers; ++layer) {
-    const KvPlanes kv = planes(layer, work.blocks);
-    for (std::uint32_t i = 0; i < hidden.size(); ++i) {
-      const std::uint32_t position = work.first + i;
-      pipeline::write_kv(model, whole, layer, kv, position, hidden[i]);
-      const Hidden sum = pipeline::attend(model, whole, layer, kv, position, hidden[i]);
-      hidden[i] = pipeline::finish_layer(layer, hidden[i], sum);
-    }
-  }
-  if (!work.wanted) return;
-  const auto last = work.first + static_cast<std::uint32_t>(work.tokens.size()) - 1;
-  wanted.push_back(pipeline::sample(hidden.back(), work.seed, last));
-}
-
 std::vector<Token> Cache::compute(std::span<const Work> work) {
   std::vector<Token> wanted;
-  auto kernel = [this, work, &wanted] {
-    for (const Work& one : work) compute_one(one, wanted);
+  std::string why;
+  auto kernel = [this, work, &wanted, &why] {
+    try {
+      wanted = model_.compute(work);
+    } catch (const example::Failure& failure) {
+      why = failure.what();
+    }
   };
   must(emulated::launch(runtime_, stream_, std::move(kernel)), "launch");
   must(emulated::synchronize(runtime_, stream_), "kernel");
+  if (!why.empty()) throw example::Failure(why);
   return wanted;
 }
 

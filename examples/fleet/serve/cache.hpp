@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cache is where the engine's KV lies, and the toy model that computes in it: the engine's part of
-// a KV pool, over which requests move, or memory of its own, which it can lend.
+// Cache is where the engine's KV lies, and where its model computes: the engine's part of a KV
+// pool, over which requests move, or memory of its own, which it can lend.
 //
 // Threads: one; of pool() any. Owns: the membership of the pool, or the memory. Errors: Failure.
 #pragma once
@@ -13,17 +13,15 @@
 
 #include "aqua/handoff/kv_pool.hpp"
 #include "aqua/runtime.hpp"
-#include "model/toy_model.hpp"
+#include "compute/model.hpp"
 #include "serve/own_blocks.hpp"
-#include "speech/asked.hpp"
 
 namespace aqua::fleet {
 
 using Blocks = std::vector<std::uint32_t>;
 
 struct CacheOptions {
-  pipeline::ModelShape model{};
-  unsigned tokens_per_block = 16;
+  unsigned tokens_per_block = 16;    // as the model has it
   std::uint32_t pool_blocks = 4096;  // of all engines together
   std::string pool = "fleet";
   std::string role{};            // this engine's, no other's
@@ -31,18 +29,10 @@ struct CacheOptions {
   std::uint32_t own_blocks = 0;  // there
 };
 
-// Some tokens of a sequence, at consecutive positions.
-struct Work {
-  std::span<const Token> tokens{};
-  std::uint32_t first = 0;
-  BlockList blocks{};
-  std::uint64_t seed = 0;
-  bool wanted = false;  // the token behind the last one
-};
-
 class Cache {
  public:
-  Cache(Runtime& runtime, const CacheOptions& options);
+  // All outlive it.
+  Cache(Runtime& runtime, const CacheOptions& options, Model& model);
   ~Cache();
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
@@ -63,21 +53,17 @@ class Cache {
   void release(const Blocks& blocks);
   // Copies a block into one of this engine's own.
   [[nodiscard]] std::uint32_t copy_of(std::uint32_t block);
-  // Computes in the order given, and answers the tokens that are wanted.
+  // See Model.
   [[nodiscard]] std::vector<Token> compute(std::span<const Work> work);
 
  private:
-  [[nodiscard]] pipeline::KvPlanes planes(unsigned layer, BlockList blocks) const;
-  void compute_one(const Work& work, std::vector<Token>& wanted) const;  // in a kernel
-
   Runtime& runtime_;
   const CacheOptions options_;
+  Model& model_;
   Stream stream_;
   std::optional<KvPool> pool_{};  // or own_
   std::optional<OwnBlocks> own_{};
-  std::vector<std::byte*> planes_{};
-  std::size_t plane_block_bytes_ = 0;
-  std::size_t block_stride_ = 0;  // between a plane's blocks
+  std::optional<Layout> layout_{};  // as kernels see it
 };
 
 }  // namespace aqua::fleet

@@ -17,7 +17,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kThreads = 512;  // connections at once
-constexpr std::uint32_t kMostIds = 1'000'000;
 constexpr std::chrono::milliseconds kHeartbeat{20};
 constexpr const char* kJson = "application/json";
 
@@ -57,7 +56,8 @@ class Reading {
   // The whole answer at once, when it is there. False: the client has gone, or there is none.
   bool write_whole(httplib::DataSink& sink) {
     if (!out_->await_end(kHeartbeat)) return sink.is_writable();
-    const std::string answer = whole_answer(out_->tokens());
+    const Outbox::Whole whole = out_->whole();
+    const std::string answer = whole_answer(whole.tokens, whole.text, whole.finish);
     if (!out_->refusal().empty() || !sink.write(answer.data(), answer.size())) return false;
     sink.done();
     return true;
@@ -72,7 +72,8 @@ class Reading {
 }  // namespace
 
 struct Door::Impl {
-  Impl(Engine& engine_, const Options& options_) : engine(engine_), options(options_) {
+  Impl(Engine& engine_, const Model& model_, const Options& options_)
+      : engine(engine_), model(model_), options(options_) {
     server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
     server.set_keep_alive_max_count(1'000'000);
     server.set_tcp_nodelay(true);
@@ -87,10 +88,12 @@ struct Door::Impl {
                     return refuse(reply, status_of(done.error().code), done.error().message);
                   reply.set_content("{}", kJson);
                 });
-    server.Post("/tokenize", [](const httplib::Request& request, httplib::Response& reply) {
+    server.Post("/tokenize", [this](const httplib::Request& request, httplib::Response& reply) {
       const auto text = parse_tokenize(request.body);
       if (!text.ok()) return refuse(reply, 400, text.error().message);
-      reply.set_content(Json{{"tokens", tokens_of(*text)}}.dump(), kJson);
+      const auto tokens = model.tokens_of(*text);
+      if (!tokens.ok()) return refuse(reply, 400, tokens.error().message);
+      reply.set_content(Json{{"tokens", *tokens}}.dump(), kJson);
     });
     add_questions();
     port = options.port == 0 ? server.bind_to_any_port("127.0.0.1") : options.port;
@@ -109,7 +112,7 @@ struct Door::Impl {
     };
     get("/health", [] { return Json::object(); });
     get("/v1/models", [this] {
-      return Json{{"data", {{{"id", options.model_name()}, {"max_model_len", kMostIds}}}}};
+      return Json{{"data", {{{"id", model.name()}, {"max_model_len", model.context()}}}}};
     });
     server.Get("/metrics", [this](const httplib::Request&, httplib::Response& reply) {
       reply.set_content(metrics(), "text/plain");
@@ -139,9 +142,28 @@ struct Door::Impl {
            "fleet_wake_seconds_total " + std::to_string(now.wake_seconds) + "\n";
   }
 
+  // Its prompt is tokens then, and no more than the model can go on with.
+  [[nodiscard]] Result<void> cut_prompt(Asked& asked) const {
+    if (asked.prompt.empty()) {
+      auto tokens = model.tokens_of({.prompt = asked.text});
+      if (!tokens.ok()) return std::move(tokens).error();
+      asked.prompt = std::move(tokens).value();
+    }
+    for (const Token token : asked.prompt) {
+      if (!model.has(token))
+        return Error{Code::invalid_argument, "prompt: there is no token " + std::to_string(token)};
+    }
+    const std::uint64_t wanted = asked.prompt.size() + asked.max_tokens;
+    if (!asked.prompt.empty() && wanted <= model.context()) return {};
+    return Error{Code::invalid_argument, "prompt and max_tokens are " + std::to_string(wanted) +
+                                             " tokens, of 2 to " + std::to_string(model.context())};
+  }
+
   void complete(const httplib::Request& request, httplib::Response& reply) {
     auto asked = parse_asked(request.body);
     if (!asked.ok()) return refuse(reply, 400, asked.error().message);
+    if (const auto cut = cut_prompt(*asked); !cut.ok())
+      return refuse(reply, 400, cut.error().message);
     const bool stream = asked->stream;
     auto reading = std::make_shared<Reading>(engine, engine.submit(std::move(asked).value()));
     if (stream) {
@@ -160,6 +182,7 @@ struct Door::Impl {
   }
 
   Engine& engine;
+  const Model& model;
   const Options options;
   std::atomic<bool> over{false};
   WideServer server;
@@ -167,8 +190,8 @@ struct Door::Impl {
   std::thread thread;
 };
 
-Door::Door(Engine& engine, const Options& options)
-    : impl_(std::make_unique<Impl>(engine, options)) {}
+Door::Door(Engine& engine, const Model& model, const Options& options)
+    : impl_(std::make_unique<Impl>(engine, model, options)) {}
 
 Door::~Door() {
   stop();

@@ -19,8 +19,8 @@ namespace aqua::fleet {
 
 class Door {
  public:
-  // `engine` outlives it.
-  Door(Engine& engine, const Options& options);
+  // All outlive it.
+  Door(Engine& engine, const Model& model, const Options& options);
   ~Door();
   [[nodiscard]] int port() const;
   void stop();

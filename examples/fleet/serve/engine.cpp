@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "must.hpp"
-#include "speech/told.hpp"
 
 namespace aqua::fleet {
 namespace {
@@ -27,9 +26,10 @@ std::unique_ptr<schedule::Scheduler> scheduler_of(const Options& options) {
 
 }  // namespace
 
-Engine::Engine(Runtime& runtime, Inbox& inbox, const Options& options)
+Engine::Engine(Runtime& runtime, Inbox& inbox, Model& model, const Options& options)
     : options_(options),
-      cache_(runtime, options_.cache),
+      model_(model),
+      cache_(runtime, options_.cache, model),
       scheduler_(scheduler_of(options_)),
       kept_(cache_, options_.blocks / 4),
       steps_(options_.step, options_.stop ? SIGSTOP : SIGKILL),
@@ -171,8 +171,9 @@ void Engine::begin(Arrival& arrival) {
                     .out = arrival.out,
                     .tokens = std::move(asked.prompt),
                     .prompt = known - asked.answered,
+                    .least = asked.answered + asked.min_tokens,
                     .most = asked.answered + asked.max_tokens,
-                    .seed = asked.seed,
+                    .sampler = asked.sampler,
                     .ahead = !asked.name.request.empty() && asked.max_tokens == 1};
   if (kept) sequence.blocks = std::move(kept->blocks);
   sequences_.emplace(request.id, std::move(sequence));
@@ -221,8 +222,9 @@ void Engine::compute(const schedule::Batch& batch) {
     work.push_back({.tokens = std::span(sequence.tokens).subspan(first, count),
                     .first = first,
                     .blocks = sequence.blocks,
-                    .seed = sequence.seed,
-                    .wanted = wanted});
+                    .sampler = sequence.sampler,
+                    .wanted = wanted,
+                    .may_end = sequence.answer() >= sequence.least});
     if (wanted) wanting.push_back(id);
   };
   for (const SequenceId id : batch.decodes)
@@ -245,12 +247,18 @@ void Engine::pace() {
   if (end_ > now) inbox_.wait_until(end_);
 }
 
+void Engine::say(const Sequence& sequence, std::size_t at, std::string_view finish) const {
+  const auto answer = std::span(sequence.tokens).first(at + 1).subspan(sequence.prompt);
+  sequence.out->say_token(answer.back(), last_text(model_, answer), finish);
+}
+
 void Engine::speak(SequenceId id, Token token) {
   Sequence& sequence = sequences_.at(id);
   sequence.tokens.push_back(token);
   const bool last = sequence.answer() >= sequence.most;
-  sequence.out->say_token(token, token_event(token, last ? "length" : ""), last);
-  if (!last) return;
+  const std::string_view finish = model_.ends(token) ? "stop" : last ? "length" : "";
+  say(sequence, sequence.tokens.size() - 1, finish);
+  if (finish.empty()) return;
   if (sequence.source && !sequence.source->move.over()) tell(id, SourceEvent::ended);
   must(scheduler_->finish(id), "finish");
   if (sequence.ahead) {

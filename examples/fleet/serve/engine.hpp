@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engine answers requests with the toy model, batched by the library's scheduler, and takes part in
+// Engine answers requests with a model, batched by the library's scheduler, and takes part in
 // moves: as the source that hands a request over, and as the destination that takes it.
 //
 // Everything happens between two iterations: requests, orders and news of the pool are taken in,
@@ -56,7 +56,7 @@ class Engine {
  public:
   // Throws Failure where the pool cannot be joined. All outlive it. Who gives the runtime its
   // callbacks posts MemoryNews to the inbox when its budget changes.
-  Engine(Runtime& runtime, Inbox& inbox, const Options& options);
+  Engine(Runtime& runtime, Inbox& inbox, Model& model, const Options& options);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -84,10 +84,10 @@ class Engine {
   struct Sequence {
     AttemptName name{};
     std::shared_ptr<Outbox> out{};
-    std::vector<Token> tokens{};  // prompt and answer
-    std::uint32_t prompt = 0;     // of these; the rest is the answer
-    std::uint32_t most = 0;       // tokens of the answer
-    std::uint64_t seed = 0;
+    std::vector<Token> tokens{};        // prompt and answer
+    std::uint32_t prompt = 0;           // of these; the rest is the answer
+    std::uint32_t least = 0, most = 0;  // tokens of the answer
+    migration::Sampler sampler{};
     Blocks blocks{};
     std::uint32_t shared = 0;  // so many leading blocks are
     bool ahead = false;        // computed for a move by tokens: its KV is kept
@@ -118,6 +118,8 @@ class Engine {
   void begin(Arrival& arrival);
   void compute(const schedule::Batch& batch);
   void speak(SequenceId id, Token token);
+  // A token of the answer that the sequence has.
+  void say(const Sequence& sequence, std::size_t at, std::string_view finish) const;
   void preempt(const schedule::Preemption& order);
   // Its scheduler knows it no more.
   void end(SequenceId id);
@@ -156,6 +158,7 @@ class Engine {
   [[nodiscard]] std::uint32_t computed(SequenceId id) const;
 
   const Options options_;
+  const Model& model_;
   Cache cache_;
   std::unique_ptr<schedule::Scheduler> scheduler_;
   KeptPrefixes kept_;

@@ -111,7 +111,7 @@ void Engine::land(Incoming& incoming) {
 Result<void> Engine::unpack(Incoming& incoming) {
   const Asked& asked = incoming.asked;
   const Parcel& parcel = *incoming.parcel;
-  auto note = migration::decode(parcel.note, options_.model_name());
+  auto note = migration::decode(parcel.note, model_.name());
   if (!note.ok()) return std::move(note).error();
   const std::vector<Token> more = ids_of(note->engine_state);
   std::vector<Token> tokens = asked.prompt;
@@ -136,8 +136,9 @@ Result<void> Engine::unpack(Incoming& incoming) {
                        .out = incoming.out,
                        .tokens = std::move(tokens),
                        .prompt = incoming.note.prompt_tokens,
+                       .least = asked.answered + asked.min_tokens,
                        .most = incoming.note.max_new_tokens,
-                       .seed = incoming.note.sampler.seed,
+                       .sampler = incoming.note.sampler,
                        .blocks = std::move(blocks),
                        .shared = full};
   return {};
@@ -162,7 +163,7 @@ void Engine::grant(Incoming& incoming, migration::Position from) {
   steps_.reached("granted");
   Sequence& sequence = sequences_.emplace(id, std::move(incoming.sequence)).first->second;
   for (std::size_t at = sequence.prompt + from; at < sequence.tokens.size(); ++at)
-    sequence.out->say_token(sequence.tokens[at], token_event(sequence.tokens[at], ""), false);
+    say(sequence, at, "");
   const std::lock_guard lock(mu_);
   ++status_.moved_in;
 }

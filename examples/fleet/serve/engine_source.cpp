@@ -207,8 +207,8 @@ void Engine::close(SequenceId id) {
                                       .kv_tokens = kv,
                                       .max_new_tokens = sequence.most,
                                       .pending_token = sequence.tokens.back(),
-                                      .sampler = {.seed = sequence.seed},
-                                      .model = options_.model_name(),
+                                      .sampler = sequence.sampler,
+                                      .model = model_.name(),
                                       .engine_state = state_of(answer.subspan(source.answered))};
   const auto closed =
       cache_.pool().close(source.parcel, BlockList(sequence.blocks).first(cache_.blocks_for(kv)),

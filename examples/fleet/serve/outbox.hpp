@@ -13,11 +13,17 @@
 #include <vector>
 
 #include "speech/asked.hpp"
+#include "speech/told.hpp"
 
 namespace aqua::fleet {
 
 class Outbox {
  public:
+  struct Whole {
+    std::vector<Token> tokens{};
+    std::string text{};
+    std::string finish{};
+  };
   struct Taken {
     std::string events{};
     bool ended = false;  // nothing follows
@@ -29,12 +35,14 @@ class Outbox {
     ended_ = ended_ || last;
     changed_.notify_all();
   }
-  // As say(), of an answer's token; `tokens` of whole() has it as well.
-  void say_token(Token token, std::string_view event, bool last) {
+  // An answer's token, what it adds to the answer's text and, of the last one, why it is that.
+  void say_token(Token token, std::string_view text, std::string_view finish) {
     const std::lock_guard lock(mu_);
-    events_ += event;
-    tokens_.push_back(token);
-    ended_ = ended_ || last;
+    events_ += token_event(token, text, finish);
+    whole_.tokens.push_back(token);
+    whole_.text += text;
+    whole_.finish = finish;
+    ended_ = ended_ || !finish.empty();
     changed_.notify_all();
   }
   // It ends in the middle: what was asked for cannot be.
@@ -59,11 +67,12 @@ class Outbox {
   // Whether it has said a token, or ended without one.
   [[nodiscard]] bool await_token(std::chrono::milliseconds patience) {
     std::unique_lock lock(mu_);
-    return changed_.wait_for(lock, patience, [this] { return ended_ || !tokens_.empty(); });
+    return changed_.wait_for(lock, patience, [this] { return ended_ || !whole_.tokens.empty(); });
   }
-  [[nodiscard]] std::vector<Token> tokens() const {
+  // The answer so far.
+  [[nodiscard]] Whole whole() const {
     const std::lock_guard lock(mu_);
-    return tokens_;
+    return whole_;
   }
   [[nodiscard]] std::string refusal() const {
     const std::lock_guard lock(mu_);
@@ -74,7 +83,7 @@ class Outbox {
   mutable std::mutex mu_;
   std::condition_variable changed_;
   std::string events_{};
-  std::vector<Token> tokens_{};
+  Whole whole_{};
   std::string refusal_{};
   bool ended_ = false;
 };

@@ -10,6 +10,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostTokens = 1'000'000;
 constexpr std::size_t kMostName = 256;
+constexpr double kMostTemperature = 100;
 
 Error wrong(const std::string& what) {
   return Error{Code::invalid_argument, what};
@@ -29,19 +30,52 @@ bool is_true(const Json& body, const char* name) {
   return found != body.end() && *found == true;
 }
 
-Result<void> read_prompt(const Json& prompt, std::vector<Token>& into) {
+Result<void> read_prompt(const Json& prompt, Asked& asked) {
   if (prompt.is_string()) {
-    into = tokens_of(prompt.get_ref<const std::string&>());
+    asked.text = prompt.get<std::string>();
   } else if (prompt.is_array()) {
     for (const Json& id : prompt) {
       if (!id.is_number_unsigned() || id.get<std::uint64_t>() > UINT32_MAX)
         return wrong("prompt holds what is no token id");
-      into.push_back(static_cast<Token>(id.get<std::uint64_t>()));
+      asked.prompt.push_back(static_cast<Token>(id.get<std::uint64_t>()));
     }
   }
-  if (into.empty() || into.size() > kMostTokens)
+  if ((asked.prompt.empty() && asked.text.empty()) || asked.prompt.size() > kMostTokens)
     return wrong("prompt is no text and no list of token ids, or it is empty or too long");
   return {};
+}
+
+// Whether a number is given, and another one than this.
+bool is_other(const Json& body, const char* name, double than) {
+  const auto found = body.find(name);
+  return found != body.end() && found->is_number() && found->get<double>() != than;
+}
+
+Result<void> read_sampler(const Json& body, migration::Sampler& sampler) {
+  if (!read_number(body, "seed", UINT64_MAX, sampler.seed)) return wrong("seed is no whole number");
+  if (const auto found = body.find("temperature"); found != body.end() && !found->is_null()) {
+    const double given = found->is_number() ? found->get<double>() : -1;
+    if (!(given >= 0 && given <= kMostTemperature))
+      return wrong("temperature is no number from 0 to 100");
+    sampler.temperature = static_cast<float>(given);
+  }
+  for (const auto& [name, off] : {std::pair{"top_p", 1.0}, {"top_k", 0.0}, {"min_p", 0.0}}) {
+    if (is_other(body, name, off))
+      return wrong(std::string(name) + ": this engine samples by temperature and seed alone");
+  }
+  return {};
+}
+
+Result<ChatMessage> read_message(const Json& message) {
+  if (!message.is_object()) return wrong("messages holds what is no object");
+  ChatMessage read;
+  for (const auto& [name, field] : {std::pair{"role", &read.role}, {"content", &read.content}}) {
+    const auto found = message.find(name);
+    if (found == message.end() || !found->is_string())
+      return wrong(std::string("messages: ") + name + " is no text");
+    *field = found->get<std::string>();
+  }
+  return read;
 }
 
 Result<void> read_name(const Json& aqua, Asked& asked) {
@@ -53,7 +87,8 @@ Result<void> read_name(const Json& aqua, Asked& asked) {
     return wrong("aqua.request is empty or too long");
   if (!read_number(aqua, "turn", UINT64_MAX, asked.name.turn) || asked.name.turn == 0)
     return wrong("aqua.turn is no whole number from 1 on");
-  if (!read_number(aqua, "answered", asked.prompt.size() - 1, asked.answered))
+  const std::size_t most = asked.prompt.empty() ? 0 : asked.prompt.size() - 1;
+  if (!read_number(aqua, "answered", most, asked.answered))
     return wrong("aqua.answered is no number below the prompt's tokens");
   asked.receive = is_true(aqua, "receive");
   if (asked.receive && !asked.stream) return wrong("aqua.receive goes with stream");
@@ -62,22 +97,18 @@ Result<void> read_name(const Json& aqua, Asked& asked) {
 
 }  // namespace
 
-std::vector<Token> tokens_of(std::string_view text) {
-  std::vector<Token> tokens;
-  for (const char byte : text) tokens.push_back(static_cast<unsigned char>(byte));
-  return tokens;
-}
-
 Result<Asked> parse_asked(std::string_view text) {
   const Json body = Json::parse(text, nullptr, false);
   if (!body.is_object()) return wrong("the body is no JSON object");
   Asked asked;
   const auto prompt = body.find("prompt");
   if (prompt == body.end()) return wrong("prompt is missing");
-  if (auto read = read_prompt(*prompt, asked.prompt); !read.ok()) return std::move(read).error();
+  if (auto read = read_prompt(*prompt, asked); !read.ok()) return std::move(read).error();
   if (!read_number(body, "max_tokens", kMostTokens, asked.max_tokens) || asked.max_tokens == 0)
     return wrong("max_tokens is no whole number from 1 to 1000000");
-  if (!read_number(body, "seed", UINT64_MAX, asked.seed)) return wrong("seed is no whole number");
+  if (!read_number(body, "min_tokens", asked.max_tokens, asked.min_tokens))
+    return wrong("min_tokens is no whole number up to max_tokens");
+  if (auto read = read_sampler(body, asked.sampler); !read.ok()) return std::move(read).error();
   asked.stream = is_true(body, "stream");
   if (const auto aqua = body.find("aqua"); aqua != body.end()) {
     if (auto read = read_name(*aqua, asked); !read.ok()) return std::move(read).error();
@@ -85,11 +116,22 @@ Result<Asked> parse_asked(std::string_view text) {
   return asked;
 }
 
-Result<std::string> parse_tokenize(std::string_view text) {
+Result<Text> parse_tokenize(std::string_view text) {
   const Json body = Json::parse(text, nullptr, false);
-  if (!body.is_object() || !body.contains("prompt") || !body.at("prompt").is_string())
-    return wrong("prompt is no text");
-  return body.at("prompt").get<std::string>();
+  if (!body.is_object()) return wrong("the body is no JSON object");
+  Text read;
+  if (const auto chat = body.find("messages"); chat != body.end()) {
+    if (!chat->is_array() || chat->empty()) return wrong("messages is no list, or it is empty");
+    for (const Json& one : *chat) {
+      auto message = read_message(one);
+      if (!message.ok()) return std::move(message).error();
+      read.chat.push_back(std::move(message).value());
+    }
+    return read;
+  }
+  if (!body.contains("prompt") || !body.at("prompt").is_string()) return wrong("prompt is no text");
+  read.prompt = body.at("prompt").get<std::string>();
+  return read;
 }
 
 }  // namespace aqua::fleet

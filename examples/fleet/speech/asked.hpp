@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "aqua/migration/move.hpp"
+#include "aqua/migration/note.hpp"
 #include "aqua/result.hpp"
 
 namespace aqua::fleet {
@@ -29,21 +30,32 @@ struct AttemptName {
   auto operator<=>(const AttemptName&) const = default;
 };
 
+struct ChatMessage {
+  std::string role{}, content{};
+  bool operator==(const ChatMessage&) const = default;
+};
+// What is to become tokens: a prompt or, where it is not empty, a chat that the engine is to go on
+// with.
+struct Text {
+  std::string prompt{};
+  std::vector<ChatMessage> chat{};
+};
+
 struct Asked {
   std::vector<Token> prompt{};  // of `answered` tokens at its end it is the answer so far
+  std::string text{};           // the prompt, where it came as text; `prompt` is empty then
   std::uint32_t max_tokens = 16;
-  std::uint64_t seed = 0;
+  std::uint32_t min_tokens = 0;  // before these it does not end by itself
+  migration::Sampler sampler{};  // seed and temperature
   bool stream = false;
   AttemptName name{};          // without a name nobody can order it to move
-  std::uint32_t answered = 0;  // fewer than the prompt's tokens
+  std::uint32_t answered = 0;  // fewer than the prompt's tokens; 0 of a text
   bool receive = false;        // its KV comes from another engine, and it waits for its turn
 };
 
 // invalid_argument names the field.
 [[nodiscard]] Result<Asked> parse_asked(std::string_view body);
-// A byte is a token: this model has no language.
-[[nodiscard]] std::vector<Token> tokens_of(std::string_view text);
-// The text of /tokenize.
-[[nodiscard]] Result<std::string> parse_tokenize(std::string_view body);
+// Of /tokenize: {"prompt": "a text"}, or {"messages": [{"role": "user", "content": "a text"}]}.
+[[nodiscard]] Result<Text> parse_tokenize(std::string_view body);
 
 }  // namespace aqua::fleet

@@ -18,15 +18,11 @@ std::string move_event(Json told) {
 
 }  // namespace
 
-std::string text_of(Token token) {
-  return " " + std::to_string(token);
-}
-
-std::string token_event(Token token, std::string_view finish) {
+std::string token_event(Token token, std::string_view text, std::string_view finish) {
   std::string event =
       event_of({{"choices",
                  {{{"index", 0},
-                   {"text", text_of(token)},
+                   {"text", text},
                    {"token_ids", {token}},
                    {"finish_reason", finish.empty() ? Json(nullptr) : Json(finish)}}}}});
   if (!finish.empty()) event += "data: [DONE]\n\n";
@@ -57,16 +53,15 @@ std::string asked_event() {
   return move_event({{"event", "asked"}});
 }
 
-std::string whole_answer(std::span<const Token> tokens) {
-  std::string text;
-  for (const Token token : tokens) text += text_of(token);
+std::string whole_answer(std::span<const Token> tokens, std::string_view text,
+                         std::string_view finish) {
   return Json{{"object", "text_completion"},
               {"choices",
                {{{"index", 0},
                  {"text", text},
                  {"token_ids", std::vector<Token>(tokens.begin(), tokens.end())},
-                 {"finish_reason", "length"}}}}}
-      .dump();
+                 {"finish_reason", finish}}}}}
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace aqua::fleet

@@ -14,8 +14,9 @@
 
 namespace aqua::fleet {
 
-// `finish` "": it goes on. The last one is followed by [DONE].
-[[nodiscard]] std::string token_event(Token token, std::string_view finish);
+// `text`: what it adds to the answer's. `finish` "": it goes on. The last one is followed by
+// [DONE].
+[[nodiscard]] std::string token_event(Token token, std::string_view text, std::string_view finish);
 [[nodiscard]] std::string error_event(std::string_view why);
 
 // The destination keeps room for so many tokens.
@@ -29,7 +30,7 @@ namespace aqua::fleet {
 // The source: who is to speak?
 [[nodiscard]] std::string asked_event();
 
-[[nodiscard]] std::string text_of(Token token);
-[[nodiscard]] std::string whole_answer(std::span<const Token> tokens);
+[[nodiscard]] std::string whole_answer(std::span<const Token> tokens, std::string_view text,
+                                       std::string_view finish);
 
 }  // namespace aqua::fleet

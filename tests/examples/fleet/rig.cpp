@@ -23,10 +23,8 @@ std::string metrics_of(const std::string& url) {
   return reply.ok() ? reply->body : "";
 }
 
-std::vector<std::string> engine_line(const Keeper& keeper, std::string name,
-                                     std::vector<std::string> more) {
-  std::vector<std::string> line{AQUA_FLEET_ENGINE_PROGRAM, "--name", std::move(name), "--keeper",
-                                keeper.socket()};
+std::vector<std::string> line_of(std::vector<std::string> line,
+                                 const std::vector<std::string>& more) {
   line.insert(line.end(), more.begin(), more.end());
   return line;
 }
@@ -58,16 +56,15 @@ bool Keeper::holds_nothing() const {
   return true;
 }
 
-FleetEngine::FleetEngine(std::string name, const std::vector<std::string>& arguments)
-    : child([&] {
-        std::vector<std::string> line{AQUA_FLEET_ENGINE_PROGRAM, "--name", std::move(name)};
-        line.insert(line.end(), arguments.begin(), arguments.end());
-        return line;
-      }()),
-      url_(child.read_line()) {}
+FleetEngine::FleetEngine(const std::vector<std::string>& line)
+    : child(line), url_(child.read_line()) {}
 
-FleetEngine::FleetEngine(const Keeper& keeper, std::string name, std::vector<std::string> arguments)
-    : child(engine_line(keeper, std::move(name), std::move(arguments))), url_(child.read_line()) {}
+FleetEngine::FleetEngine(std::string name, const std::vector<std::string>& arguments)
+    : FleetEngine(line_of({AQUA_FLEET_ENGINE_PROGRAM, "--name", std::move(name)}, arguments)) {}
+
+FleetEngine::FleetEngine(const Keeper& keeper, std::string name,
+                         const std::vector<std::string>& arguments)
+    : FleetEngine(std::move(name), line_of({"--keeper", keeper.socket()}, arguments)) {}
 
 double FleetEngine::metric(const std::string& name) const {
   return http::metric_sum(metrics_of(url_), name).value_or(-1);

@@ -53,9 +53,12 @@ class Keeper {
 
 class FleetEngine {
  public:
-  FleetEngine(const Keeper& keeper, std::string name, std::vector<std::string> arguments = {});
+  FleetEngine(const Keeper& keeper, std::string name,
+              const std::vector<std::string>& arguments = {});
   // With KV in memory of its own.
   FleetEngine(std::string name, const std::vector<std::string>& arguments);
+  // Of another program: its command line.
+  explicit FleetEngine(const std::vector<std::string>& line);
   [[nodiscard]] const std::string& url() const { return url_; }
   // Of its /metrics; -1 where it does not answer.
   [[nodiscard]] double metric(const std::string& name) const;

@@ -20,9 +20,26 @@ TEST(FleetAsked, AnAttemptHasAName) {
   EXPECT_EQ(asked->name, (AttemptName{"r", 3}));
   EXPECT_EQ(asked->answered, 2U);
   EXPECT_EQ(asked->max_tokens, 20U);
-  EXPECT_EQ(asked->seed, 4U);
+  EXPECT_EQ(asked->sampler.seed, 4U);
   EXPECT_TRUE(asked->receive);
-  EXPECT_EQ(parse_asked(R"({"prompt":"ab"})")->prompt, (std::vector<Token>{'a', 'b'}));
+  EXPECT_EQ(parse_asked(R"({"prompt":"ab"})")->text, "ab");
+  EXPECT_EQ(parse_asked(R"({"prompt":"ab","temperature":0.5,"top_p":1})")->sampler.temperature,
+            0.5F);
+}
+
+TEST(FleetAsked, WhatIsToBecomeTokensIsATextOrAChat) {
+  EXPECT_EQ(parse_tokenize(R"({"prompt":"ab"})")->prompt, "ab");
+  const auto chat = parse_tokenize(
+      R"({"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","content":""}]})");
+  ASSERT_TRUE(chat.ok());
+  EXPECT_EQ(chat->chat, (std::vector<ChatMessage>{{"user", "a"}, {"assistant", ""}}));
+  for (const char* body :
+       {"5", "{}", R"({"prompt":5})", R"({"messages":[]})", R"({"messages":[5]})",
+        R"({"messages":[{"role":"user"}]})", R"({"messages":[{"role":"user","content":[]}]})"}) {
+    const auto refused = parse_tokenize(body);
+    ASSERT_FALSE(refused.ok()) << body;
+    EXPECT_EQ(refused.error().code, Code::invalid_argument) << body;
+  }
 }
 
 TEST(FleetAsked, WhatMakesNoSenseIsRefusedByName) {
@@ -34,6 +51,12 @@ TEST(FleetAsked, WhatMakesNoSenseIsRefusedByName) {
       {R"({"prompt":[1],"max_tokens":0})", "max_tokens"},
       {R"({"prompt":[1],"max_tokens":-5})", "max_tokens"},
       {R"({"prompt":[1],"seed":1.5})", "seed"},
+      {R"({"prompt":[1],"min_tokens":17})", "min_tokens"},
+      {R"({"prompt":[1],"temperature":-1})", "temperature"},
+      {R"({"prompt":[1],"temperature":"warm"})", "temperature"},
+      {R"({"prompt":[1],"top_p":0.9})", "top_p"},
+      {R"({"prompt":[1],"top_k":40})", "top_k"},
+      {R"({"prompt":"a","aqua":{"request":"r","turn":1,"answered":1}})", "aqua.answered"},
       {R"({"prompt":[1],"aqua":5})", "aqua"},
       {R"({"prompt":[1],"aqua":{"request":""}})", "aqua.request"},
       {R"({"prompt":[1],"aqua":{"request":"r","turn":-1}})", "aqua.turn"},

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compute/model.hpp"
+
+#include <algorithm>
+
+namespace aqua::fleet {
+namespace {
+
+constexpr std::size_t kMostBytesOfACharacter = 4;
+
+// How many bytes a character has that begins with this one; 1 for what begins none.
+std::size_t character_bytes(unsigned char lead) {
+  if (lead >= 0xF0) return 4;
+  if (lead >= 0xE0) return 3;
+  return lead >= 0xC0 ? 2 : 1;
+}
+
+// Without the beginning of a character that is not complete.
+std::size_t complete_bytes(const std::string& text) {
+  const std::size_t back = std::min(text.size(), kMostBytesOfACharacter);
+  for (std::size_t i = 1; i <= back; ++i) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - i]);
+    if ((byte & 0xC0) == 0x80) continue;  // in the midst of one
+    return character_bytes(byte) > i ? text.size() - i : text.size();
+  }
+  return text.size();
+}
+
+}  // namespace
+
+std::string last_text(const Model& model, std::span<const Token> answer) {
+  // A character that is not complete has fewer bytes, and each token at least one of them.
+  const auto before = answer.first(answer.size() - 1);
+  std::string text;
+  for (const Token token : before.last(std::min(before.size(), kMostBytesOfACharacter)))
+    text += model.bytes_of(token);
+  const std::size_t told = complete_bytes(text);
+  text += model.bytes_of(answer.back());
+  return text.substr(told, complete_bytes(text) - told);
+}
+
+}  // namespace aqua::fleet

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine_program.hpp"
+
+#include <cstdio>
+
+#include "must.hpp"
+#include "serve/door.hpp"
+#include "serve/engine.hpp"
+
+namespace aqua::fleet {
+
+using namespace aqua::literals;
+using example::must;
+
+int run_engine(const Options& options,
+               const std::function<std::unique_ptr<Model>(Runtime&)>& make_model) {
+  Options given = options;
+  if (given.cache.keeper.empty()) given.cache.own_blocks = given.blocks;
+  Inbox inbox;
+  Runtime runtime =
+      must(Runtime::open(
+               {.device = given.device,
+                .coordinator = given.coordinator,
+                .name = "fleet-engine-" + given.cache.role,
+                .host_bytes = 2_MiB,
+                .curve_directory = "off",
+                .emulated = {.total_bytes = std::size_t{1} << 40},
+                .callbacks = {.on_budget =
+                                  [&inbox](const MemoryBudget&) { inbox.post(MemoryNews{}); }}}),
+           "runtime");
+  const std::unique_ptr<Model> model = make_model(runtime);
+  Engine engine(runtime, inbox, *model, given);
+  Door door(engine, *model, given);
+  std::printf("http://127.0.0.1:%d\n", door.port());
+  std::fflush(stdout);
+  const std::string why = engine.wait();
+  door.stop();
+  if (why.empty()) return 0;
+  std::fprintf(stderr, "engine %s: %s\n", given.cache.role.c_str(), why.c_str());
+  return 1;
+}
+
+}  // namespace aqua::fleet
