@@ -94,6 +94,8 @@ class RandomModel {
                       scores.size());
     gguf_set_arr_data(file_.get(), "tokenizer.ggml.token_type", GGUF_TYPE_INT32, kinds.data(),
                       kinds.size());
+    // llama.cpp knows this form of a chat by its words.
+    gguf_set_val_str(file_.get(), "tokenizer.chat_template", "<|im_start|>");
     number("tokenizer.ggml.bos_token_id", 1);
     number("tokenizer.ggml.eos_token_id", 2);
   }
