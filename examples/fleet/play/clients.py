@@ -9,17 +9,17 @@ import urllib.request
 from play.process import Failure
 
 ANSWER_TOKENS = 300
+VOCABULARY = 49_000  # every engine's model has as many tokens
 
 
 def question(number, prompt_tokens, answer_tokens=ANSWER_TOKENS, stream=True):
     draw = random.Random(number)
-    return {"prompt": [draw.randrange(50_000) for _ in range(prompt_tokens)], "max_tokens": answer_tokens,
-            "seed": number, "stream": stream, "return_token_ids": True}
+    return {"prompt": [draw.randrange(VOCABULARY) for _ in range(prompt_tokens)], "max_tokens": answer_tokens,
+            "min_tokens": answer_tokens, "seed": number, "stream": stream, "return_token_ids": True}
 
 
-def ask(url, body, token=lambda ids: None):
-    """The ids of a streamed answer; `token` is called after each."""
-    ids = []
+def choices(url, body):
+    """What a streamed answer has, event by event."""
     request = urllib.request.Request(url + "/v1/completions", json.dumps(body).encode(),
                                      {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=300) as reply:
@@ -29,8 +29,15 @@ def ask(url, body, token=lambda ids: None):
             event = json.loads(line[6:])
             if "error" in event:
                 raise Failure(event["error"]["message"])
-            ids += event["choices"][0]["token_ids"]
-            token(ids)
+            yield event["choices"][0]
+
+
+def ask(url, body, token=lambda ids: None):
+    """The ids of a streamed answer; `token` is called after each."""
+    ids = []
+    for choice in choices(url, body):
+        ids += choice["token_ids"]
+        token(ids)
     return ids
 
 
@@ -50,10 +57,10 @@ def first_token_seconds(url, body, since=None):
 
 
 class Clients:
-    """Ask one question after another until they are told to stop, and compare."""
+    """Ask one question after another until they are told to stop, and compare. Each has an `ask` of its own."""
 
-    def __init__(self, url, count, right):
-        self.url, self.right = url, right
+    def __init__(self, count, right, make_ask):
+        self.right, self.make_ask = right, make_ask
         self.over = threading.Event()
         self.lock = threading.Lock()
         self.equal, self.wrong = 0, []
@@ -62,10 +69,11 @@ class Clients:
             thread.start()
 
     def ask_on(self, number):
+        ask_one = self.make_ask()
         while not self.over.is_set():
             try:
                 body, right = self.right[number % len(self.right)]
-                said = ask(self.url, body)
+                said = ask_one(body)
                 fault = "" if said == right else f"question {number % len(self.right)}: another answer"
             except Exception as error:  # whatever is wrong with an answer
                 fault = f"{error!r}"

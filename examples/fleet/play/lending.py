@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An engine lends its KV memory while nobody asks it, and the next request wakes it by a reclaim."""
+import functools
 import statistics
 import time
 
@@ -53,7 +54,7 @@ def run_lending(setup):
 def drained_in_turns(setup, engines, body, right):
     """Who is empty lends, who gets the answers is woken."""
     router = setup.router(engines.values())
-    clients = Clients(router.url, 4, [(body, right)])
+    clients = Clients(4, [(body, right)], lambda: functools.partial(ask, router.url))
     try:
         await_true("the clients are there", lambda: len(router.requests()) >= 4)
         for drained, other in (("p", "q"), ("q", "p"), ("p", "q")):

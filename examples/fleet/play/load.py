@@ -1,26 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients ask, and while they do, engines are drained, killed and started anew, and answers are moved by order."""
 import concurrent.futures
+import functools
 import random
 
+from play.chats import OpenAiClient, ask_engine, chat
 from play.clients import Clients, ask, question
 from play.process import await_true, show
 from play.watch import Watch
 
 QUESTIONS = 16
+CHAT_TOKENS = 120  # of an answer
 
 
 def run_load(setup):
     options = setup.options
     engines = {letter: setup.pool_engine(letter, "--coordinator", setup.address)
                for letter in "abcdefgh"[:options.engines]}
-    questions = [question(number, 60) for number in range(QUESTIONS)]
+    if options.model:
+        questions, ask_alone = [chat(number, CHAT_TOKENS) for number in range(QUESTIONS)], ask_engine
+    else:
+        questions, ask_alone = [question(number, 60) for number in range(QUESTIONS)], ask
     with concurrent.futures.ThreadPoolExecutor(QUESTIONS) as asking:
-        right = list(zip(questions, asking.map(lambda body: ask(engines["a"].url, body), questions)))
+        right = list(zip(questions, asking.map(lambda body: ask_alone(engines["a"].url, body), questions)))
     show(len(right), "questions answered by one engine alone")
     router = setup.router(engines.values())
     show(f"a router before {len(engines)} engines, --policy {options.policy}; {options.clients} clients ask")
-    clients, watch = Clients(router.url, options.clients, right), Watch(router)
+    make_ask = (lambda: OpenAiClient(router.url).ask) if options.model else lambda: functools.partial(ask, router.url)
+    clients, watch = Clients(options.clients, right, make_ask), Watch(router)
     try:
         disturb(setup, router, engines, watch)
     finally:

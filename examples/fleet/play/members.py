@@ -8,8 +8,8 @@ from play.process import Child, await_true, call, samples
 
 
 class Engine(Child):
-    def __init__(self, build, letter, port, *options):
-        super().__init__(f"engine {letter}", build / "examples/fleet/fleet_engine", "--name", letter,
+    def __init__(self, build, letter, port, program, *options):
+        super().__init__(f"engine {letter}", build / "examples/fleet" / program, "--name", letter,
                          "--port", port, *options)
         self.letter = letter
         self.url = self.line()

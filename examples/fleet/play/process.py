@@ -51,7 +51,7 @@ def call(url, body=None, method=None, timeout=60):
         return reply.read().decode()
 
 
-def await_true(what, condition, seconds=60):
+def await_true(what, condition, seconds=180):
     limit = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > limit:

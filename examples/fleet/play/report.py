@@ -24,7 +24,7 @@ def tell_load(load, say):
 
 
 def tell_measured(measured, say):
-    say(f"An answer to {measured['prompt_tokens']} tokens, iterations of {measured['iteration_ms']} ms:")
+    say(f"An answer to {measured['prompt_tokens']} tokens, iterations of {measured['iteration_ms']:.0f} ms:")
     say(f"{'':8} {'moves':>6} {'a move':>10} {'pause, median':>15} {'at most':>9}")
     for kind in ("kv", "tokens"):
         of = measured[kind]

@@ -13,6 +13,12 @@ class Setup:
     def __init__(self, options, directory, children: contextlib.ExitStack):
         self.options, self.at, self.children = options, pathlib.Path(directory), children
         self.build = options.build
+        if options.model:
+            self.engine_line = "fleet_llama", "--model", options.model, "--budget", 96, "--pool-blocks", 2048
+            self.larger_model = ()
+        else:
+            self.engine_line = "fleet_engine", "--iteration-ms", PACE_MS
+            self.larger_model = "--layers", 7, "--kv-heads", 6
         self.address = self.start_daemons()  # the coordinator's
 
     def keep(self, child):
@@ -34,7 +40,7 @@ class Setup:
 
     def engine(self, letter, *options, port=0):
         """With KV memory of its own, or, by --keeper, in a pool."""
-        return self.keep(Engine(self.build, letter, port, "--iteration-ms", PACE_MS, *options))
+        return self.keep(Engine(self.build, letter, port, *self.engine_line, *options))
 
     def pool_engine(self, letter, *options, port=0):
         return self.engine(letter, "--keeper", self.at / "keeper.sock", *options, port=port)
