@@ -137,6 +137,7 @@ class PoolMember {
   void ask(const Opening& opening) AQUA_EXCLUDES(mu_);
   void ask(const Recalling& recalling) AQUA_EXCLUDES(mu_);
   void hear(const ParcelNews& told) AQUA_REQUIRES(mu_);
+  void lose(std::uint64_t number) AQUA_REQUIRES(mu_);
   // The last that is heard of a parcel that was given.
   void deliver(std::uint64_t given, Delivery::Outcome outcome, Error error = {}) AQUA_REQUIRES(mu_);
   // Has back what close() gave away, where the keeper was not asked for that yet. Whether it has.

@@ -212,37 +212,40 @@ void PoolMember::ask(const Recalling& recalling) {
 }
 
 void PoolMember::hear(const ParcelNews& told) {
+  if (told.event == ParcelEvent::taken_superseded) return lose(told.number);
   const auto given = std::find_if(given_.begin(), given_.end(), [&](const auto& entry) {
     return entry.second.at_keeper == told.number;
   });
-  if (given != given_.end()) {
-    switch (told.event) {
-      case ParcelEvent::opened:
-        given->second.open = true;
-        news_->tell();
-        break;
-      case ParcelEvent::confirmed:
-        deliver(given->first, Delivery::Outcome::confirmed);
-        break;
-      case ParcelEvent::superseded:
-        deliver(given->first, Delivery::Outcome::superseded);
-        break;
-      case ParcelEvent::cancelled:
-        deliver(given->first, Delivery::Outcome::cancelled);
-        break;
-    }
-    return;
+  if (given == given_.end()) return;  // it was handed over in one call
+  switch (told.event) {
+    case ParcelEvent::opened:
+      given->second.open = true;
+      news_->tell();
+      break;
+    case ParcelEvent::confirmed:
+      deliver(given->first, Delivery::Outcome::confirmed);
+      break;
+    case ParcelEvent::superseded:
+      deliver(given->first, Delivery::Outcome::superseded);
+      break;
+    case ParcelEvent::cancelled:
+      deliver(given->first, Delivery::Outcome::cancelled);
+      break;
+    case ParcelEvent::taken_superseded:
+      break;
   }
-  if (told.event != ParcelEvent::superseded) return;  // of what was handed over in one call
-  const auto ready = std::find_if(ready_.begin(), ready_.end(), [&](const Parcel& parcel) {
-    return parcel.number == told.number;
-  });
+}
+
+// A parcel that this member has taken is superseded by a higher turn.
+void PoolMember::lose(std::uint64_t number) {
+  const auto ready = std::find_if(ready_.begin(), ready_.end(),
+                                  [&](const Parcel& parcel) { return parcel.number == number; });
   if (ready != ready_.end()) {  // nobody has begun it
-    post(pool_wire::PoolRequest(pool_wire::Finish{told.number}));
+    post(pool_wire::PoolRequest(pool_wire::Finish{number}));
     admit_again(*ready);
     ready_.erase(ready);
-  } else if (mine_.has_taken(told.number)) {
-    superseded_.push_back(told.number);
+  } else if (mine_.has_taken(number)) {
+    superseded_.push_back(number);
     news_->tell();
   }
 }

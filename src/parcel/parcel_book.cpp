@@ -145,19 +145,6 @@ Result<std::uint64_t> ParcelBook::open(MemberNumber giver, const std::string& ro
   return begin("open", giver, role, head, ParcelState::open);
 }
 
-Result<void> ParcelBook::progress(MemberNumber giver, std::uint64_t number, std::uint64_t filled) {
-  AQUA_ASSIGN(Record* const record, given("progress", giver, number));
-  if (record->state != ParcelState::open) {
-    return wrong_state("progress: parcel ", number, " is not open");
-  }
-  if (filled < record->progress) {
-    return Error{Code::invalid_argument, concat("progress: parcel ", number, ": ", filled,
-                                                ", and it was ", record->progress)};
-  }
-  record->progress = filled;
-  return {};
-}
-
 Result<void> ParcelBook::close(MemberNumber giver, std::uint64_t number, std::uint32_t tokens,
                                std::string note) {
   AQUA_ASSIGN(Record* const record, given("close", giver, number));

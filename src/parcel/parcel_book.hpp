@@ -43,10 +43,11 @@ using MemberNumber = std::uint64_t;
 
 // What a giver or a taker is told of a parcel, once.
 enum class ParcelEvent : std::uint8_t {
-  opened,      // giver: there is room for what it had reserved
-  confirmed,   // giver: the taker has all bytes
-  superseded,  // giver, taker: a higher turn of the id counts
-  cancelled,   // giver: by name, before it was taken
+  opened,            // giver: there is room for what it had reserved
+  confirmed,         // giver: the taker has all bytes
+  superseded,        // giver: a higher turn of the id counts
+  cancelled,         // giver: by name, before it was taken
+  taken_superseded,  // taker: a higher turn of the id counts
 };
 struct ParcelNews {
   std::uint64_t number = 0;
@@ -83,7 +84,6 @@ class ParcelBook {
     MemberNumber receiver = 0;  // who has promised room for it; 0: any of the role may take it
     bool lodges = false;        // it uses up no room of its own
     MemberNumber taker = 0;
-    std::uint64_t progress = 0;
     std::uint64_t continues = 0;  // the parcel of this id that the giver had taken; 0: none
     std::uint32_t tokens = 0;
     std::string note{};
@@ -116,10 +116,6 @@ class ParcelBook {
   // One that needs no room at its taker, and is open at once. Errors as reserve().
   [[nodiscard]] Result<std::uint64_t> open(MemberNumber giver, const std::string& role,
                                            const ParcelHead& head);
-  // How far it is filled, in units of the giver's, for people. failed_precondition: it is not open;
-  // invalid_argument: less than before.
-  [[nodiscard]] Result<void> progress(MemberNumber giver, std::uint64_t number,
-                                      std::uint64_t filled);
   // It is complete. Ends the parcel that it continues, and what a higher turn ends.
   // failed_precondition: it is not open.
   [[nodiscard]] Result<void> close(MemberNumber giver, std::uint64_t number, std::uint32_t tokens,

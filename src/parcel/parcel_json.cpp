@@ -51,7 +51,7 @@ std::string hex_of(std::string_view bytes) {
 }
 
 constexpr std::array kEvents{ParcelEvent::opened, ParcelEvent::confirmed, ParcelEvent::superseded,
-                             ParcelEvent::cancelled};
+                             ParcelEvent::cancelled, ParcelEvent::taken_superseded};
 
 const char* name_of(ParcelEvent event) {
   switch (event) {
@@ -63,6 +63,8 @@ const char* name_of(ParcelEvent event) {
       return "superseded";
     case ParcelEvent::cancelled:
       return "cancelled";
+    case ParcelEvent::taken_superseded:
+      return "taken superseded";
   }
   return "";
 }

@@ -26,7 +26,7 @@ void ParcelBook::fence(std::uint64_t by) {
       case ParcelState::taken:
       case ParcelState::confirmed:
         if (!std::exchange(record.superseded, true)) {
-          tell(record.taker, number, ParcelEvent::superseded);
+          tell(record.taker, number, ParcelEvent::taken_superseded);
         }
         break;
     }

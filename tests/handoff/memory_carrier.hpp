@@ -250,8 +250,8 @@ class MemoryCarrier final : public Carrier {
     for (const ParcelNews& told : hub_.book.take_news(self_)) {
       const auto* const record = hub_.book.find(told.number);
       if (told.event == ParcelEvent::opened) continue;
-      if (told.event == ParcelEvent::superseded && record != nullptr && record->taker == self_) {
-        superseded_.push_back(told.number);
+      if (told.event == ParcelEvent::taken_superseded) {
+        if (record != nullptr && record->taker == self_) superseded_.push_back(told.number);
         continue;
       }
       hub_.deliveries[self_].push_back(

@@ -188,6 +188,24 @@ TEST_F(PoolStreams, AParcelThatWasFetchedAheadIsAcceptedAfterAllWhenAnotherOfIts
   EXPECT_EQ(take(taker).blocks, prompt);
 }
 
+// As its taker, since the higher turn is not complete: as its giver it is told nothing.
+TEST_F(PoolStreams, WhoTookWhatItGaveItselfIsToldOfAHigherTurnThatIsOpen) {
+  KvPool both = join("decode"), other = join("prefill");
+  const std::uint64_t given = both.open({"r", 1}, "decode").value();
+  const auto blocks = blocks_of(both, 1);
+  ASSERT_TRUE(both.close(given, blocks, 1, "", {}).ok());
+  const Parcel taken = take(both);
+  const std::uint64_t higher = other.open({"r", 9}, "decode").value();
+  std::vector<std::uint64_t> told;
+  while ((told = both.superseded()).empty()) ASSERT_TRUE(both.wait(kLong));
+  EXPECT_EQ(told, std::vector{taken.number});
+  EXPECT_TRUE(both.deliveries().empty());
+  ASSERT_TRUE(other.recall(higher).ok());
+  EXPECT_EQ(told_of(other).outcome, Delivery::Outcome::recalled);
+  ASSERT_TRUE(both.finish(taken.number, {}).ok());
+  EXPECT_EQ(take(both).blocks, blocks) << "it waits again: its bytes are complete";
+}
+
 TEST_F(PoolStreams, WhoTookWhatItGaveItselfIsToldThatItIsSuperseded) {
   KvPool both = join("decode"), other = join("prefill");
   const std::uint64_t given = both.open({"r", 1}, "decode").value();

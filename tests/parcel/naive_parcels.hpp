@@ -78,7 +78,7 @@ class NaiveParcels {
       if (row.record.id != head.id || row.record.taker == 0 || row.number == continues) continue;
       if (row.record.superseded) continue;
       row.record.superseded = true;
-      tell(row.record.taker, row.number, ParcelEvent::superseded);
+      tell(row.record.taker, row.number, ParcelEvent::taken_superseded);
     }
     quiet_ = newest;  // a reservation that is met at once is no news
     match();

@@ -91,7 +91,8 @@ TEST_F(Parcels, ASupersededTakerIsToldOnceAndItsParcelWaitsUnlessItIsReplaced) {
   const std::uint64_t first = closed("a");
   ASSERT_TRUE(book_.accept(kDecode).ok());
   const std::uint64_t second = book_.open(kSecond, "decode", {"a", 3}).value();
-  EXPECT_EQ(book_.take_news(kDecode), (std::vector<ParcelNews>{{first, ParcelEvent::superseded}}));
+  EXPECT_EQ(book_.take_news(kDecode),
+            (std::vector<ParcelNews>{{first, ParcelEvent::taken_superseded}}));
   EXPECT_EQ(code_of(book_.confirm(kDecode, first)), "aborted");
   EXPECT_EQ(code_of(book_.open(kDecode, "decode", {"a", 99})), "aborted");
   ASSERT_TRUE(book_.recall(kSecond, second).ok());
@@ -124,17 +125,6 @@ TEST_F(Parcels, WhoHandsItOnHasConfirmedItByThat) {
   ASSERT_TRUE(book_.close(kDecode, second, 6, "").ok());
   EXPECT_EQ(book_.find(first), nullptr);
   EXPECT_EQ(book_.take_news(kPrefill), (std::vector<ParcelNews>{{first, ParcelEvent::confirmed}}));
-}
-
-TEST_F(Parcels, HowFarItIsFilledOnlyGrows) {
-  const std::uint64_t number = book_.open(kPrefill, "decode", {"a", 1}).value();
-  ASSERT_TRUE(book_.progress(kPrefill, number, 3).ok());
-  ASSERT_TRUE(book_.progress(kPrefill, number, 3).ok());
-  EXPECT_EQ(code_of(book_.progress(kPrefill, number, 2)), "invalid_argument");
-  EXPECT_EQ(code_of(book_.progress(kDecode, number, 9)), "not_found");
-  EXPECT_EQ(book_.find(number)->progress, 3U);
-  ASSERT_TRUE(book_.close(kPrefill, number, 5, "").ok());
-  EXPECT_EQ(code_of(book_.progress(kPrefill, number, 9)), "failed_precondition");
 }
 
 TEST_F(Parcels, TurnsOfIdsThatEndedAreRememberedUpToABound) {

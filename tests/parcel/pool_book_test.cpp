@@ -85,7 +85,8 @@ TEST_F(Pool, TheHigherTurnWins) {
   // One that is taken is not taken away, but waits no more when its taker dies.
   EXPECT_EQ(taken[0].turn, 4U) << "to take it is a turn";
   offer("r", grant(kPrefill, 1), 5);
-  EXPECT_EQ(book_.take_news(kDecode), (std::vector{ParcelNews{higher, ParcelEvent::superseded}}));
+  EXPECT_EQ(book_.take_news(kDecode),
+            (std::vector{ParcelNews{higher, ParcelEvent::taken_superseded}}));
   EXPECT_EQ(code_of(book_.confirm(kDecode, higher)), "aborted");
   EXPECT_EQ(code_of(book_.offer(kDecode, "decode", {.id = "r", .turn = 99})), "aborted")
       << "it may only finish it";

@@ -95,7 +95,8 @@ TEST(PoolWire, RepliesAndRefusalsArrive) {
   reply.told = {{3, ParcelEvent::opened},
                 {4, ParcelEvent::confirmed},
                 {5, ParcelEvent::superseded},
-                {6, ParcelEvent::cancelled}};
+                {6, ParcelEvent::cancelled},
+                {7, ParcelEvent::taken_superseded}};
   reply.pools[0].quarantined = 4;
   reply.pools[0].ended = 5;
   reply.pools[0].quotas = {{"prefill", 6, 7}, {"decode", 8, 0}};
