@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aqua/handoff/kv_pool.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -70,15 +69,11 @@ Result<KvPool> KvPool::attach(Runtime& runtime, const KvPoolOptions& options) {
   AQUA_TRY(check(options));
   AQUA_ASSIGN(JoinedPool joined, join_pool(runtime, options));
   AQUA_ASSIGN(Layout layout, layout_of(options.shape, joined.memory.address()));
-  const auto first = static_cast<std::uint32_t>(
-      std::min<std::size_t>(options.reserve, pool_wire::kMostNamedBlocks));
-  AQUA_ASSIGN(auto granted, joined.keeper.call(pool_wire::Grant{first}));
   auto parts = std::make_unique<Parts>(detail::Internals::view(runtime), std::move(joined.memory),
                                        std::move(layout));
-  AQUA_ASSIGN(parts->member, PoolMember::start(std::move(joined.keeper), std::move(joined.wake),
-                                               {.blocks = options.shape.blocks,
-                                                .granted = std::move(granted.reply.blocks),
-                                                .reserve = options.reserve}));
+  AQUA_ASSIGN(parts->member,
+              PoolMember::start(std::move(joined.keeper), std::move(joined.wake),
+                                {.blocks = options.shape.blocks, .reserve = options.reserve}));
   return KvPool(std::move(parts));
 }
 

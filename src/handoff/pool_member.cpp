@@ -23,10 +23,18 @@ constexpr std::size_t kMostNamed = pool_wire::kMostNamedBlocks;
 Result<std::unique_ptr<PoolMember>> PoolMember::start(PoolClient keeper, UniqueFd wake,
                                                       const Part& part) {
   AQUA_ASSIGN(auto link, KeeperLink::make(keeper.descriptor(), std::move(wake)));
-  return std::unique_ptr<PoolMember>(new PoolMember(std::move(keeper), std::move(link), part));
+  Blocks granted;  // last: who is gone with blocks has them until its process ends
+  if (part.reserve > 0) {
+    const auto first = static_cast<std::uint32_t>(std::min<std::size_t>(part.reserve, kMostNamed));
+    AQUA_ASSIGN(auto answer, keeper.call(pool_wire::Grant{first}));
+    granted = std::move(answer.reply.blocks);
+  }
+  return std::unique_ptr<PoolMember>(
+      new PoolMember(std::move(keeper), std::move(link), part, granted));
 }
 
-PoolMember::PoolMember(PoolClient keeper, std::unique_ptr<KeeperLink> link, const Part& part)
+PoolMember::PoolMember(PoolClient keeper, std::unique_ptr<KeeperLink> link, const Part& part,
+                       const Blocks& granted)
     : keeper_(std::move(keeper)),
       link_(std::move(link)),
       reserve_(part.reserve),
@@ -35,7 +43,7 @@ PoolMember::PoolMember(PoolClient keeper, std::unique_ptr<KeeperLink> link, cons
       marked_([this](Pending pending, const StreamMark& mark, const Result<void>& outcome) {
         reached(std::move(pending), mark, outcome);
       }) {
-  mine_.idle(part.granted);
+  mine_.idle(granted);
   link_->start({.turn = [this](bool ending) { return turn(ending); },
                 .woken = [this] { woken(); },
                 .closed =

@@ -34,12 +34,12 @@ class PoolMember {
  public:
   // What it has of the pool at first.
   struct Part {
-    std::uint32_t blocks = 0;  // in the whole pool
-    Blocks granted{};
+    std::uint32_t blocks = 0;                               // in the whole pool
     std::uint32_t reserve = 0;                              // as KvPoolOptions::reserve
     std::shared_ptr<News> news = std::make_shared<News>();  // that wait() awaits
   };
-  // `keeper` has joined the pool; `wake` is the event that came with that.
+  // `keeper` has joined the pool; `wake` is the event that came with that. Blocks for the keeper.
+  // After an error the member has no blocks there, unless the keeper's answer was lost.
   [[nodiscard]] static Result<std::unique_ptr<PoolMember>> start(PoolClient keeper, UniqueFd wake,
                                                                  const Part& part);
   ~PoolMember() { stop(); }
@@ -113,7 +113,8 @@ class PoolMember {
   // What the keeper is to be asked.
   using Ask = std::variant<HandedOver, Opening, Recalling, pool_wire::PoolRequest>;
 
-  PoolMember(PoolClient keeper, std::unique_ptr<KeeperLink> link, const Part& part);
+  PoolMember(PoolClient keeper, std::unique_ptr<KeeperLink> link, const Part& part,
+             const Blocks& granted);
   [[nodiscard]] Result<void> check_connected() const AQUA_REQUIRES(mu_);
   // The parcel that is given and not closed.
   [[nodiscard]] Result<const Given*> find_open(const char* call, std::uint64_t number) const
