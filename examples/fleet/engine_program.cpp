@@ -24,7 +24,7 @@ int run_engine(const Options& options,
                 .name = "fleet-engine-" + given.cache.role,
                 .host_bytes = 2_MiB,
                 .curve_directory = "off",
-                .emulated = {.total_bytes = std::size_t{1} << 40},
+                .emulated = {.total_bytes = 64_GiB},
                 .callbacks = {.on_budget =
                                   [&inbox](const MemoryBudget&) { inbox.post(MemoryNews{}); }}}),
            "runtime");

@@ -30,7 +30,7 @@ Runtime open_runtime() {
                              .coordinator = "none",
                              .host_bytes = 2_MiB,
                              .curve_directory = "off",
-                             .emulated = {.total_bytes = std::size_t{1} << 40}}),
+                             .emulated = {.total_bytes = 64_GiB}}),
               "runtime");
 }
 

@@ -48,8 +48,8 @@ class AQUA_API Memory {
 // cudaEventRecord() and cudaStreamWaitEvent(). Waits for nothing itself.
 [[nodiscard]] AQUA_API Result<void> run_after(Runtime& runtime, Stream stream, Stream earlier);
 
-// Runs `kernel` on the stream, in order. Inside it, and only there, kernel_view() turns
-// device addresses into ones that can be followed.
+// Runs `kernel` on the stream, in order. Inside it, and only there, what kernel_view() makes of
+// device addresses can be followed; of one address it is always the same.
 [[nodiscard]] AQUA_API Result<void> launch(Runtime& runtime, Stream stream,
                                            std::function<void()> kernel);
 [[nodiscard]] AQUA_API std::byte* kernel_view(std::byte* device_address) noexcept;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/llama.hpp"
 
+#include <chrono>
+#include <thread>
+
 #include "aqua/sharing/load_weights.hpp"
 #include "compute/draw.hpp"
 #include "must.hpp"
@@ -13,13 +16,17 @@ using prefill_decode::Row;
 using prefill_decode::Weights;
 using sharing::SharedWeights;
 
-// Of a file that is written anew there are other weights.
+// Another one once the file is written anew.
 std::string version_of(const std::filesystem::path& file) {
   return std::to_string(std::filesystem::file_size(file)) + "-" +
          std::to_string(std::filesystem::last_write_time(file).time_since_epoch().count());
 }
 
-// The first engine loads them; of several that begin at once one does.
+constexpr std::chrono::seconds kPatience{120};
+constexpr std::chrono::milliseconds kBetweenLooks{50};
+
+// The first engine loads them. Of several that begin at once one does, and the others wait for it;
+// where it dies meanwhile, another does.
 Weights weights_of(Runtime& runtime, const LlamaModel::Options& options, const std::string& name) {
   if (options.keeper.empty()) return Weights(options.file);
   const std::string version = version_of(options.file);
@@ -27,15 +34,19 @@ Weights weights_of(Runtime& runtime, const LlamaModel::Options& options, const s
     return SharedWeights::attach(runtime,
                                  {.model = name, .version = version, .keeper = options.keeper});
   };
-  auto there = attach();
-  if (!there.ok() && there.error().code == Code::not_found) {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  for (;;) {
+    auto there = attach();
+    if (there.ok() || there.error().code != Code::not_found)
+      return Weights(must(std::move(there), "weights"));
     const auto loaded =
         sharing::load_weights(runtime, {options.file.string()},
                               {.model = name, .version = version, .keeper = options.keeper});
-    there = attach();  // loaded here, or meanwhile by another
-    if (!there.ok()) must(loaded, "weights");
+    if (loaded.ok()) continue;
+    const bool by_another = loaded.error().code == Code::already_exists;
+    if (!by_another || std::chrono::steady_clock::now() > until) must(loaded, "weights");
+    std::this_thread::sleep_for(kBetweenLooks);  // the keeper tells nobody that weights have come
   }
-  return Weights(must(std::move(there), "weights"));
 }
 
 }  // namespace
@@ -48,7 +59,9 @@ LlamaModel::LlamaModel(Runtime& runtime, const Options& options)
       weights_(weights_of(runtime, options, name_)) {}
 
 KvPoolShape LlamaModel::kv_shape(std::uint32_t blocks) const {
-  return prefill_decode::kv_shape(shape_, blocks);
+  KvPoolShape shape = prefill_decode::kv_shape(shape_, blocks);
+  shape.format += " of " + name_ + " " + version_of(options_.file);
+  return shape;
 }
 
 void LlamaModel::use(const Layout& cache) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // LlamaModel is a model of Llama's kind: llama.cpp's library computes it over the pages of the
 // cache (examples/prefill_decode), and has its language. Its weights lie with the keeper, once for
-// all engines, or in memory of its own.
+// all engines, or in memory of its own. An engine whose file is another one, or was written anew,
+// cannot join the pool of these.
 //
 // Threads, errors: as Model.
 #pragma once
@@ -26,7 +27,8 @@ class LlamaModel final : public Model {
     unsigned threads = 1;
     unsigned rows = 256;  // tokens that compute() is given at once, at most
   };
-  // Where the keeper has no weights of this file it loads them there. The runtime outlives it.
+  // Where the keeper has no weights of this file it loads them there, or waits for who does. The
+  // runtime outlives it.
   LlamaModel(Runtime& runtime, const Options& options);
 
   [[nodiscard]] std::string name() const override { return name_; }

@@ -15,7 +15,7 @@ std::size_t character_bytes(unsigned char lead) {
   return lead >= 0xC0 ? 2 : 1;
 }
 
-// Without the beginning of a character that is not complete.
+// The length of `text` up to its last character, or with it where that is complete.
 std::size_t complete_bytes(const std::string& text) {
   const std::size_t back = std::min(text.size(), kMostBytesOfACharacter);
   for (std::size_t i = 1; i <= back; ++i) {
@@ -28,14 +28,13 @@ std::size_t complete_bytes(const std::string& text) {
 
 }  // namespace
 
-std::string last_text(const Model& model, std::span<const Token> answer) {
-  // A character that is not complete has fewer bytes, and each token at least one of them.
-  const auto before = answer.first(answer.size() - 1);
+std::string last_text(const Model& model, std::span<const Token> tokens) {
+  // Of what comes before, only the bytes of a character that is not complete matter.
   std::string text;
-  for (const Token token : before.last(std::min(before.size(), kMostBytesOfACharacter)))
-    text += model.bytes_of(token);
+  for (std::size_t at = tokens.size() - 1; at > 0 && text.size() < kMostBytesOfACharacter; --at)
+    text.insert(0, model.bytes_of(tokens[at - 1]));
   const std::size_t told = complete_bytes(text);
-  text += model.bytes_of(answer.back());
+  text += model.bytes_of(tokens.back());
   return text.substr(told, complete_bytes(text) - told);
 }
 

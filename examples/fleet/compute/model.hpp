@@ -35,7 +35,7 @@ class Model {
   Model& operator=(const Model&) = delete;
   virtual ~Model() = default;
 
-  // Engines whose models have one name say the same, to the last token.
+  // Engines whose models have one name are taken to say the same, to the last token.
   [[nodiscard]] virtual std::string name() const = 0;
   // Tokens of a prompt and its answer, at most.
   [[nodiscard]] virtual std::uint32_t context() const = 0;
@@ -44,8 +44,8 @@ class Model {
 
   // The KV lies there from now on, at addresses that kernels can follow. Called once, first.
   virtual void use(const Layout& cache) = 0;
-  // Computes in the order given, and answers the tokens that are wanted. What a sequence is told
-  // does not depend on what else is computed with it.
+  // Computes in the order given, and answers the tokens that are wanted. None of them depends on
+  // what else is computed in the same call.
   [[nodiscard]] virtual std::vector<Token> compute(std::span<const Work> work) = 0;
 
   // invalid_argument: it has no such tokens.
@@ -57,7 +57,7 @@ class Model {
   [[nodiscard]] virtual bool ends(Token token) const = 0;
 };
 
-// What the last token of an answer adds to its text: characters that are complete by it.
-[[nodiscard]] std::string last_text(const Model& model, std::span<const Token> answer);
+// What the last of these tokens adds to their text: the characters that it completes.
+[[nodiscard]] std::string last_text(const Model& model, std::span<const Token> tokens);
 
 }  // namespace aqua::fleet

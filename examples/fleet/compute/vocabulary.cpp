@@ -64,7 +64,7 @@ Result<std::vector<Token>> Vocabulary::tokens_of(const Text& asked) const {
   const auto cut = [&] {
     return llama_tokenize(vocabulary_, text.data(), static_cast<std::int32_t>(text.size()),
                           tokens.data(), static_cast<std::int32_t>(tokens.size()),
-                          /*add_special=*/!is_chat, /*parse_special=*/is_chat);
+                          /*add_special=*/true, /*parse_special=*/is_chat);
   };
   std::int32_t count = cut();
   if (count < 0) {  // so many there are: some models have several for a space
@@ -72,11 +72,17 @@ Result<std::vector<Token>> Vocabulary::tokens_of(const Text& asked) const {
     count = cut();
   }
   if (count <= 0) return wrong("no tokens come of the text");
-  return std::vector<Token>(tokens.begin(), tokens.begin() + count);
+  // Some forms of chats begin with what the model wants first, and others leave it to the cut.
+  const bool twice = count > 1 && tokens[0] == tokens[1] && is_first(tokens[0]);
+  return std::vector<Token>(tokens.begin() + (twice ? 1 : 0), tokens.begin() + count);
 }
 
 bool Vocabulary::has(Token token) const {
   return token < static_cast<Token>(llama_vocab_n_tokens(vocabulary_));
+}
+
+bool Vocabulary::is_first(llama_token token) const {
+  return llama_vocab_get_add_bos(vocabulary_) && token == llama_vocab_bos(vocabulary_);
 }
 
 std::string Vocabulary::bytes_of(Token token) const {

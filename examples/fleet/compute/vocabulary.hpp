@@ -21,11 +21,12 @@ class Vocabulary {
   // Reads no weights.
   explicit Vocabulary(const std::filesystem::path& file);
 
-  // A prompt gets what the model wants before one; of a chat, words in it may be control tokens, as
-  // its form has them. invalid_argument: nothing comes of it, or the model knows no chats.
+  // Begins with the token that the model wants first, if it wants one. In a chat, what its form has
+  // of control tokens is such; in a prompt the same characters are text. invalid_argument: no token
+  // comes of it, or the model knows no chats.
   [[nodiscard]] Result<std::vector<Token>> tokens_of(const Text& text) const;
   [[nodiscard]] bool has(Token token) const;
-  // None of a control token, or of one that there is not.
+  // Empty for a control token, and for one that the model does not have.
   [[nodiscard]] std::string bytes_of(Token token) const;
   [[nodiscard]] bool ends(Token token) const;
   [[nodiscard]] const std::vector<Token>& ends() const { return ends_; }
@@ -34,6 +35,8 @@ class Vocabulary {
   struct Free {
     void operator()(llama_model* model) const { llama_model_free(model); }
   };
+  // Whether each prompt begins with it.
+  [[nodiscard]] bool is_first(llama_token token) const;
   [[nodiscard]] Result<std::string> chat_text(const std::vector<ChatMessage>& chat) const;
 
   std::unique_ptr<llama_model, Free> model_;

@@ -153,8 +153,12 @@ struct Door::Impl {
       if (!model.has(token))
         return Error{Code::invalid_argument, "prompt: there is no token " + std::to_string(token)};
     }
-    const std::uint64_t wanted = asked.prompt.size() + asked.max_tokens;
-    if (!asked.prompt.empty() && wanted <= model.context()) return {};
+    const std::uint64_t room = std::min<std::uint64_t>(
+        model.context(), std::uint64_t{options.blocks} * options.cache.tokens_per_block);
+    if (asked.max_tokens == 0 && asked.prompt.size() < room)
+      asked.max_tokens = static_cast<std::uint32_t>(room - asked.prompt.size());
+    const std::uint64_t wanted = asked.prompt.size() + std::max(1U, asked.max_tokens);
+    if (wanted <= model.context() && asked.max_tokens > 0) return {};
     return Error{Code::invalid_argument, "prompt and max_tokens are " + std::to_string(wanted) +
                                              " tokens, of 2 to " + std::to_string(model.context())};
   }

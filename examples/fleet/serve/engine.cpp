@@ -248,8 +248,9 @@ void Engine::pace() {
 }
 
 void Engine::say(const Sequence& sequence, std::size_t at, std::string_view finish) const {
-  const auto answer = std::span(sequence.tokens).first(at + 1).subspan(sequence.prompt);
-  sequence.out->say_token(answer.back(), last_text(model_, answer), finish);
+  // With its prompt: of an answer that came by tokens it has the beginning.
+  const auto known = std::span(sequence.tokens).first(at + 1);
+  sequence.out->say_token(known.back(), last_text(model_, known), finish);
 }
 
 void Engine::speak(SequenceId id, Token token) {

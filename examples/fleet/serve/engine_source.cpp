@@ -181,7 +181,7 @@ void Engine::recall(Sequence& sequence) {
   const auto recalled = cache_.pool().recall(sequence.source->parcel);
   // Not found: it is gone already, of which its delivery tells.
   if (recalled.ok() || recalled.error().code == Code::not_found) return;
-  std::fprintf(stderr, "fleet_engine: %s: recall: %s\n", sequence.name.request.c_str(),
+  std::fprintf(stderr, "engine: %s: recall: %s\n", sequence.name.request.c_str(),
                recalled.error().message.c_str());
   watch_->sweep(sequence.name.request);
   const std::lock_guard lock(mu_);

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "speech/asked.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace aqua::fleet {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMostTokens = 1'000'000;
+constexpr std::uint32_t kMostTokens = 1'000'000;
 constexpr std::size_t kMostName = 256;
 constexpr double kMostTemperature = 100;
 
@@ -45,10 +47,19 @@ Result<void> read_prompt(const Json& prompt, Asked& asked) {
   return {};
 }
 
-// Whether a number is given, and another one than this.
-bool is_other(const Json& body, const char* name, double than) {
-  const auto found = body.find(name);
-  return found != body.end() && found->is_number() && found->get<double>() != than;
+// Fields that would change what is drawn, and their values that do not.
+const std::vector<std::pair<const char*, std::vector<Json>>>& unknown_to_the_sampler() {
+  static const std::vector<std::pair<const char*, std::vector<Json>>> fields{
+      {"top_p", {1}},
+      {"top_k", {0, -1}},
+      {"min_p", {0}},
+      {"typical_p", {1}},
+      {"repetition_penalty", {1}},
+      {"presence_penalty", {0}},
+      {"frequency_penalty", {0}},
+      {"logit_bias", {Json::object()}},
+      {"stop_token_ids", {Json::array()}}};
+  return fields;
 }
 
 Result<void> read_sampler(const Json& body, migration::Sampler& sampler) {
@@ -59,8 +70,10 @@ Result<void> read_sampler(const Json& body, migration::Sampler& sampler) {
       return wrong("temperature is no number from 0 to 100");
     sampler.temperature = static_cast<float>(given);
   }
-  for (const auto& [name, off] : {std::pair{"top_p", 1.0}, {"top_k", 0.0}, {"min_p", 0.0}}) {
-    if (is_other(body, name, off))
+  for (const auto& [name, neutral] : unknown_to_the_sampler()) {
+    const auto found = body.find(name);
+    if (found == body.end() || found->is_null()) continue;
+    if (std::find(neutral.begin(), neutral.end(), *found) == neutral.end())
       return wrong(std::string(name) + ": this engine samples by temperature and seed alone");
   }
   return {};
@@ -106,8 +119,11 @@ Result<Asked> parse_asked(std::string_view text) {
   if (auto read = read_prompt(*prompt, asked); !read.ok()) return std::move(read).error();
   if (!read_number(body, "max_tokens", kMostTokens, asked.max_tokens) || asked.max_tokens == 0)
     return wrong("max_tokens is no whole number from 1 to 1000000");
-  if (!read_number(body, "min_tokens", asked.max_tokens, asked.min_tokens))
+  const bool is_open = body.contains("max_tokens") && body.at("max_tokens").is_null();
+  if (!read_number(body, "min_tokens", is_open ? kMostTokens : asked.max_tokens, asked.min_tokens))
     return wrong("min_tokens is no whole number up to max_tokens");
+  if (is_true(body, "ignore_eos")) asked.min_tokens = is_open ? kMostTokens : asked.max_tokens;
+  if (is_open) asked.max_tokens = 0;
   if (auto read = read_sampler(body, asked.sampler); !read.ok()) return std::move(read).error();
   asked.stream = is_true(body, "stream");
   if (const auto aqua = body.find("aqua"); aqua != body.end()) {

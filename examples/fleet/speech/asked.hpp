@@ -42,11 +42,11 @@ struct Text {
 };
 
 struct Asked {
-  std::vector<Token> prompt{};  // of `answered` tokens at its end it is the answer so far
-  std::string text{};           // the prompt, where it came as text; `prompt` is empty then
-  std::uint32_t max_tokens = 16;
-  std::uint32_t min_tokens = 0;  // before these it does not end by itself
-  migration::Sampler sampler{};  // seed and temperature
+  std::vector<Token> prompt{};    // of `answered` tokens at its end it is the answer so far
+  std::string text{};             // the prompt, where it came as text; `prompt` is empty then
+  std::uint32_t max_tokens = 16;  // 0: as many as there is room for
+  std::uint32_t min_tokens = 0;   // before these it does not end by itself
+  migration::Sampler sampler{};   // seed and temperature
   bool stream = false;
   AttemptName name{};          // without a name nobody can order it to move
   std::uint32_t answered = 0;  // fewer than the prompt's tokens; 0 of a text

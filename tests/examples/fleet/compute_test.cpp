@@ -89,6 +89,8 @@ TEST(FleetText, TellsCharactersOnceTheyAreComplete) {
   EXPECT_EQ(told({"\xC3", "\xA9", "x"}), (Texts{"", "\xC3\xA9", "x"}));
   EXPECT_EQ(told({"\xF0", "\x9F", "\x98", "\x80", "x"}),
             (Texts{"", "", "", "\xF0\x9F\x98\x80", "x"}));
+  EXPECT_EQ(told({"\xF0", "", "\x9F", "", "\x98", "", "\x80"}),
+            (Texts{"", "", "", "", "", "", "\xF0\x9F\x98\x80"}));
   EXPECT_EQ(told({"a\xF0\x9F", "", "\x98\x80\xC3", "\xA9"}),
             (Texts{"a", "", "\xF0\x9F\x98\x80", "\xC3\xA9"}));
   EXPECT_EQ(told({"a\xC3", "b"}), (Texts{"a",

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include "tests/examples/fleet/rig.hpp"
 #include "tools/http/http_client.hpp"
 
@@ -14,6 +16,8 @@ using router::test::ask;
 using router::test::becomes;
 
 constexpr std::uint32_t kTokens = 240;
+// Of the model of random weights: the token that begins a prompt, and that of byte 0.
+constexpr std::uint32_t kFirst = 1, kBytes = 3;
 
 class FleetLlama : public ::testing::Test {
  protected:
@@ -21,9 +25,17 @@ class FleetLlama : public ::testing::Test {
     aqua::testing::ChildProcess writer({AQUA_RANDOM_MODEL_PROGRAM, model_});
     EXPECT_EQ(writer.wait(), 0);
   }
-  [[nodiscard]] FleetEngine engine(const std::string& name) const {
-    return FleetEngine({AQUA_FLEET_LLAMA_PROGRAM, "--name", name, "--model", model_, "--keeper",
-                        keeper_.socket(), "--iteration-ms", "5", "--pool-blocks", "512"});
+  [[nodiscard]] FleetEngine engine_alone(const std::string& name,
+                                         const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> line{AQUA_FLEET_LLAMA_PROGRAM, "--name", name, "--model", model_,
+                                  "--iteration-ms",         "5"};
+    line.insert(line.end(), more.begin(), more.end());
+    return FleetEngine(line);
+  }
+  [[nodiscard]] FleetEngine engine(const std::string& name,
+                                   std::vector<std::string> more = {}) const {
+    more.insert(more.end(), {"--keeper", keeper_.socket(), "--pool-blocks", "512"});
+    return engine_alone(name, more);
   }
   [[nodiscard]] static Json question(std::uint32_t number, std::uint32_t least) {
     Json ids = Json::array();
@@ -32,11 +44,25 @@ class FleetLlama : public ::testing::Test {
             {"seed", number},          {"temperature", 0.9},    {"stream", true},
             {"return_token_ids", true}};
   }
+  // Of a chat, as the engine cuts it.
+  [[nodiscard]] static std::vector<std::uint32_t> tokens_of(const FleetEngine& engine,
+                                                            const Json& messages) {
+    http::HttpClient client(http::parse_url(engine.url()).value(), {});
+    std::string answer;
+    const auto reply = client.post("/tokenize", Json{{"messages", messages}}.dump(),
+                                   [&](std::string_view bytes, auto) {
+                                     answer += bytes;
+                                     return http::Heard::something;
+                                   });
+    EXPECT_TRUE(reply.ok());
+    return Json::parse(answer).at("tokens").get<std::vector<std::uint32_t>>();
+  }
   // Asks the router, and has the answer moved after each `every` tokens.
   [[nodiscard]] static Answer asked_and_moved(const RouterProcess& router, const Json& body,
-                                              std::size_t every, bool by_tokens) {
+                                              std::size_t every, bool by_tokens,
+                                              const std::string& path = "/v1/completions") {
     std::size_t next = every;
-    return ask(router.url(), body, "/v1/completions", [&](const Answer& so_far) {
+    return ask(router.url(), body, path, [&](const Answer& so_far) {
       if (so_far.ids.size() < next) return true;
       next += every;
       (void)move_the_only_one(router, by_tokens);
@@ -71,27 +97,66 @@ TEST_F(FleetLlama, AnAnswerEndsByItselfWhereverItIs) {
   for (std::uint32_t number = 0; number < 6; ++number) {
     const Json body = question(number, 0);
     const Answer alone = ask(b.url(), body);
-    EXPECT_EQ(asked_and_moved(router, body, 20, /*by_tokens=*/number % 2 == 1), alone) << number;
-    ended += alone.finish == "stop" ? 1U : 0U;
+    const double before = moves_done(router, "kv") + moves_done(router, "tokens");
+    EXPECT_EQ(asked_and_moved(router, body, 5, /*by_tokens=*/number % 2 == 1), alone) << number;
+    const bool moved = moves_done(router, "kv") + moves_done(router, "tokens") > before;
+    ended += moved && alone.finish == "stop" ? 1U : 0U;
   }
-  EXPECT_GT(ended, 0U);
+  EXPECT_GT(ended, 0U) << "none that moved ended by itself";
+}
+
+// A character of several tokens may be told by two engines: its bytes come from both.
+TEST_F(FleetLlama, WithoutAPoolAnAnswerMovesByTokensInTheMidstOfACharacter) {
+  const FleetEngine a = engine_alone("engine-a"), b = engine_alone("engine-b");
+  const RouterProcess router({a.url(), b.url()});
+  const Json body = question(2, kTokens);
+  const Answer alone = ask(a.url(), body);
+  EXPECT_EQ(asked_and_moved(router, body, 17, /*by_tokens=*/true), alone);
+  EXPECT_GE(moves_done(router, "tokens"), 3);
+}
+
+TEST_F(FleetLlama, WithoutALimitAnAnswerGoesOnToTheEndWhereverItIs) {
+  const FleetEngine a = engine("engine-a", {"--blocks", "16"}),
+                    b = engine("engine-b", {"--blocks", "16"});
+  const RouterProcess router({a.url(), b.url()});
+  const Json messages = {{{"role", "user"}, {"content", "Go on."}}};
+  const auto prompt = tokens_of(a, messages);
+  Json body = question(3, 180);
+  body["prompt"] = prompt;
+  body["max_tokens"] = nullptr;
+  const Answer alone = ask(a.url(), body);
+  EXPECT_GE(alone.ids.size(), 180U);
+  EXPECT_LE(alone.ids.size(), 16U * 16 - prompt.size());
+  body.erase("prompt");
+  body.erase("max_tokens");
+  body["messages"] = messages;
+  EXPECT_EQ(asked_and_moved(router, body, 30, /*by_tokens=*/true, "/v1/chat/completions"), alone);
+  EXPECT_GE(moves_done(router, "tokens"), 2);
+}
+
+TEST_F(FleetLlama, OfEnginesThatBeginTogetherOneLoadsTheWeights) {
+  std::vector<std::future<std::size_t>> told;
+  for (const char* const name : {"a", "b", "c", "d"}) {
+    told.push_back(std::async(std::launch::async, [this, name] {
+      const FleetEngine one = engine(name);
+      return ask(one.url(), question(1, kTokens)).ids.size();
+    }));
+  }
+  for (auto& one : told) EXPECT_EQ(one.get(), kTokens);
 }
 
 TEST_F(FleetLlama, AChatIsItsTokens) {
   const FleetEngine a = engine("engine-a");
   const RouterProcess router({a.url()});
   const Json messages = {{{"role", "user"}, {"content", "Ça va?"}}};
-  http::HttpClient client(http::parse_url(a.url()).value(), {});
-  std::string cut;
-  ASSERT_TRUE(client
-                  .post("/tokenize", Json{{"messages", messages}}.dump(),
-                        [&](std::string_view bytes, auto) {
-                          cut += bytes;
-                          return http::Heard::something;
-                        })
-                  .ok());
+  // Its vocabulary has a sign for the space, also before the first word.
+  const std::string text = "▁<|im_start|>user\nÇa▁va?<|im_end|>\n<|im_start|>assistant\n";
+  std::vector<std::uint32_t> expected{kFirst};
+  for (const char byte : text) expected.push_back(kBytes + static_cast<unsigned char>(byte));
+  const auto tokens = tokens_of(a, messages);
+  EXPECT_EQ(tokens, expected);
   Json body = question(4, kTokens);
-  body["prompt"] = Json::parse(cut).at("tokens");
+  body["prompt"] = tokens;
   const Answer alone = ask(a.url(), body);
   EXPECT_EQ(alone.ids.size(), kTokens);
   body.erase("prompt");

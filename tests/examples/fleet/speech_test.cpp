@@ -25,6 +25,10 @@ TEST(FleetAsked, AnAttemptHasAName) {
   EXPECT_EQ(parse_asked(R"({"prompt":"ab"})")->text, "ab");
   EXPECT_EQ(parse_asked(R"({"prompt":"ab","temperature":0.5,"top_p":1})")->sampler.temperature,
             0.5F);
+  EXPECT_TRUE(parse_asked(R"({"prompt":[1],"top_k":-1,"min_p":0.0,"logit_bias":{}})").ok());
+  EXPECT_EQ(parse_asked(R"({"prompt":[1],"max_tokens":null,"min_tokens":99})")->max_tokens, 0U)
+      << "to the end";
+  EXPECT_EQ(parse_asked(R"({"prompt":[1],"max_tokens":30,"ignore_eos":true})")->min_tokens, 30U);
 }
 
 TEST(FleetAsked, WhatIsToBecomeTokensIsATextOrAChat) {
@@ -56,6 +60,9 @@ TEST(FleetAsked, WhatMakesNoSenseIsRefusedByName) {
       {R"({"prompt":[1],"temperature":"warm"})", "temperature"},
       {R"({"prompt":[1],"top_p":0.9})", "top_p"},
       {R"({"prompt":[1],"top_k":40})", "top_k"},
+      {R"({"prompt":[1],"top_p":"0.9"})", "top_p"},
+      {R"({"prompt":[1],"repetition_penalty":1.1})", "repetition_penalty"},
+      {R"({"prompt":[1],"logit_bias":{"5":1}})", "logit_bias"},
       {R"({"prompt":"a","aqua":{"request":"r","turn":1,"answered":1}})", "aqua.answered"},
       {R"({"prompt":[1],"aqua":5})", "aqua"},
       {R"({"prompt":[1],"aqua":{"request":""}})", "aqua.request"},

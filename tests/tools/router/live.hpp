@@ -33,6 +33,10 @@ struct Answer {
   friend bool operator==(const Answer& a, const Answer& b) {
     return a.ids == b.ids && a.text == b.text && a.finish == b.finish && a.done == b.done;
   }
+  friend void PrintTo(const Answer& a, std::ostream* out) {
+    *out << a.status << ", " << a.ids.size() << " tokens, '" << a.finish << "' " << a.error << ": "
+         << ::testing::PrintToString(a.ids) << " '" << a.text << "'";
+  }
 };
 
 // What any engine answers to these ids.

@@ -109,7 +109,7 @@ Result<Runtime> open_runtime(const ModelsCommand& command, std::size_t emulated_
 
 Result<std::string> load(const ModelsCommand& command) {
   // An emulated GPU is as large as is asked for.
-  AQUA_ASSIGN(Runtime runtime, open_runtime(command, std::size_t{1} << 40));
+  AQUA_ASSIGN(Runtime runtime, open_runtime(command, std::size_t{256} << 30));
   sharing::LoadOptions options = command.load;
   options.slab_bytes = command.slab_mib << 20;
   report::ProgressLine progress(stderr, report::ProgressLine::Where::terminals, "load");
