@@ -2,7 +2,7 @@
 """Chats with engines that have a language, by OpenAI's own client (PyPI: openai)."""
 import json
 
-from play.clients import choices
+from play.clients import events
 from play.process import call
 
 SUBJECTS = ("a lighthouse", "the tides", "a mill on a river", "how bread rises", "a letter that came late", "two brothers",
@@ -14,9 +14,15 @@ def chat(number, answer_tokens):
     """A question and how it is to be answered: half of them with the likeliest tokens."""
     subject = SUBJECTS[number % len(SUBJECTS)]
     return {"messages": [{"role": "system", "content": "You are a patient storyteller who likes details."},
-                         {"role": "user", "content": f"Story {number}: tell me about {subject}, at some length. — “Ça va?”"}],
+                         {"role": "user", "content": f"Story {number}: tell me about {subject}, at some length."}],
             "seed": number, "temperature": 0.8 * (number % 2), "max_tokens": answer_tokens,
             "min_tokens": answer_tokens // 2}
+
+
+def tokens_of_tales(url, count):
+    """So many, of an engine's own."""
+    tale = " ".join(f"{number}. There was {subject}." for number, subject in enumerate(SUBJECTS * count))
+    return json.loads(call(url + "/tokenize", {"prompt": tale}))["tokens"][:count]
 
 
 def said_by(found):
@@ -32,7 +38,16 @@ def ask_engine(url, body):
     """An engine itself knows no chats but their tokens."""
     prompt = json.loads(call(url + "/tokenize", {"messages": body["messages"], "add_generation_prompt": True}))["tokens"]
     asked = {key: body[key] for key in SHARED} | {"prompt": prompt, "stream": True, "return_token_ids": True}
-    return said_by((choice["token_ids"], choice["text"]) for choice in choices(url, asked))
+    choices = (event["choices"][0] for event in events(url + "/v1/completions", asked))
+    return said_by((choice["token_ids"], choice["text"]) for choice in choices)
+
+
+def ask_llama_server(url, body):
+    text = json.loads(call(url + "/apply-template", {"messages": body["messages"]}))["prompt"]
+    prompt = json.loads(call(url + "/tokenize", {"content": text, "add_special": True, "parse_special": True}))["tokens"]
+    asked = {"prompt": prompt, "n_predict": body["max_tokens"], "temperature": body["temperature"], "stream": True,
+             "return_tokens": True, "cache_prompt": True}
+    return said_by((event["tokens"], event["content"]) for event in events(url + "/completion", asked))
 
 
 class OpenAiClient:

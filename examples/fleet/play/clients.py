@@ -9,7 +9,7 @@ import urllib.request
 from play.process import Failure
 
 ANSWER_TOKENS = 300
-VOCABULARY = 49_000  # every engine's model has as many tokens
+VOCABULARY = 50_000
 
 
 def question(number, prompt_tokens, answer_tokens=ANSWER_TOKENS, stream=True):
@@ -18,9 +18,9 @@ def question(number, prompt_tokens, answer_tokens=ANSWER_TOKENS, stream=True):
             "min_tokens": answer_tokens, "seed": number, "stream": stream, "return_token_ids": True}
 
 
-def choices(url, body):
-    """What a streamed answer has, event by event."""
-    request = urllib.request.Request(url + "/v1/completions", json.dumps(body).encode(),
+def events(url, body):
+    """Those of a streamed answer."""
+    request = urllib.request.Request(url, json.dumps(body).encode(),
                                      {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=300) as reply:
         for line in reply:
@@ -29,14 +29,14 @@ def choices(url, body):
             event = json.loads(line[6:])
             if "error" in event:
                 raise Failure(event["error"]["message"])
-            yield event["choices"][0]
+            yield event
 
 
 def ask(url, body, token=lambda ids: None):
     """The ids of a streamed answer; `token` is called after each."""
     ids = []
-    for choice in choices(url, body):
-        ids += choice["token_ids"]
+    for event in events(url + "/v1/completions", body):
+        ids += event["choices"][0]["token_ids"]
         token(ids)
     return ids
 
@@ -69,9 +69,10 @@ class Clients:
             thread.start()
 
     def ask_on(self, number):
-        ask_one = self.make_ask()
+        ask_one = None
         while not self.over.is_set():
             try:
+                ask_one = ask_one or self.make_ask()
                 body, right = self.right[number % len(self.right)]
                 said = ask_one(body)
                 fault = "" if said == right else f"question {number % len(self.right)}: another answer"

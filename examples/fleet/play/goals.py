@@ -14,8 +14,8 @@ def goals_of(report):
 
     if load := report.get("load"):
         at_most(0, "answers that are not those of one engine alone", len(load["wrong"]))
-        at_least(100, "moves by KV", load["moves"]["kv done"])
-        at_least(100, "moves by tokens", load["moves"]["tokens done"])
+        for kind in load["kinds_of_moves"]:
+            at_least(100, f"moves by {kind}", load["moves"][f"{kind} done"])
     if measured := report.get("measured"):
         at_most(3, "iterations that a move by KV keeps its client waiting", measured["kv"]["pause_iterations_most"])
         at_least(50, "time of a move by tokens over one by KV", measured["tokens_over_kv"])

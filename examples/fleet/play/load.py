@@ -1,40 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients ask, and while they do, engines are drained, killed and started anew, and answers are moved by order."""
 import concurrent.futures
-import functools
 import random
 
-from play.chats import OpenAiClient, ask_engine, chat
-from play.clients import Clients, ask, question
+from play.clients import Clients
 from play.process import await_true, show
 from play.watch import Watch
 
 QUESTIONS = 16
-CHAT_TOKENS = 120  # of an answer
 
 
 def run_load(setup):
     options = setup.options
     engines = {letter: setup.pool_engine(letter, "--coordinator", setup.address)
                for letter in "abcdefgh"[:options.engines]}
-    if options.model:
-        questions, ask_alone = [chat(number, CHAT_TOKENS) for number in range(QUESTIONS)], ask_engine
-    else:
-        questions, ask_alone = [question(number, 60) for number in range(QUESTIONS)], ask
+    questions = setup.kind.questions(QUESTIONS)
     with concurrent.futures.ThreadPoolExecutor(QUESTIONS) as asking:
-        right = list(zip(questions, asking.map(lambda body: ask_alone(engines["a"].url, body), questions)))
+        right = list(zip(questions, asking.map(lambda body: setup.kind.ask_alone(engines["a"].url, body), questions)))
     show(len(right), "questions answered by one engine alone")
     router = setup.router(engines.values())
     show(f"a router before {len(engines)} engines, --policy {options.policy}; {options.clients} clients ask")
-    make_ask = (lambda: OpenAiClient(router.url).ask) if options.model else lambda: functools.partial(ask, router.url)
-    clients, watch = Clients(options.clients, right, make_ask), Watch(router)
+    clients, watch = Clients(options.clients, right, lambda: setup.kind.asker(router.url)), Watch(router)
     try:
         disturb(setup, router, engines, watch)
     finally:
         clients.end()
         watch.end()
     await_true("every engine is empty", lambda: all(engine.left() == 0 for engine in engines.values()))
-    return {"answers": clients.equal, "wrong": clients.wrong, "moves": router.moves(),
+    return {"answers": clients.equal, "wrong": clients.wrong, "moves": router.moves(), "kinds_of_moves": setup.kind.moves,
             "recoveries": int(router.metric("aqua_router_recoveries_total")),
             "seen": {"engines": list(engines), "samples": watch.samples, "marks": watch.marks, "moved": watch.moved}}
 
@@ -46,16 +39,15 @@ def disturb(setup, router, engines, watch):
     await_true("engine a is empty", lambda: router.engines()["a"]["requests"] == 0)
     router.order("engines/a/drain", method="DELETE")
     draw = random.Random(1)
-    for by_tokens in (False, True):
-        kind = "tokens done" if by_tokens else "kv done"
-        watch.mark(f"answers are moved by order, by {'tokens' if by_tokens else 'KV'}", "ordered")
-        enough = router.moves()[kind] + setup.options.moves
+    for kind in setup.kind.moves:
+        watch.mark(f"answers are moved by order, by {kind}", "ordered")
+        enough = router.moves()[f"{kind} done"] + setup.options.moves
 
-        def moved(by_tokens=by_tokens, kind=kind, enough=enough):
+        def moved(kind=kind, enough=enough):
             for request in router.requests()[:16]:
                 others = [letter for letter in engines if letter != request["engine"]]
-                router.move(request["name"], draw.choice(others), by_tokens)
-            return router.moves()[kind] >= enough
+                router.move(request["name"], draw.choice(others), kind == "tokens")
+            return router.moves()[f"{kind} done"] >= enough
 
         await_true(f"{setup.options.moves} have moved", moved, 600)
     victim = max(router.engines().values(), key=lambda engine: engine["requests"])["name"]

@@ -3,20 +3,21 @@
 import statistics
 import time
 
-from play.clients import ask, question
+from play.clients import ask
 from play.process import Failure, show
 
 
 def run_measured(setup):
-    engines = {letter: setup.pool_engine(letter, *setup.larger_model, "--pool", "measured") for letter in "xy"}
+    engines = {letter: setup.pool_engine(letter, *setup.kind.larger_model, "--pool", "measured") for letter in "xy"}
     router = setup.router(engines.values())
     tokens = setup.options.prompt_tokens
-    show(f"an answer to {tokens} tokens moves between two engines of a larger model")
-    longer = 200 + tokens * 3 // 10  # the destination computes the prompt, and tokens are to be left behind that
-    right = ask(engines["x"].url, question(1, tokens, longer))
+    show(f"an answer to {tokens} tokens moves between two engines")
+    asked = setup.kind.long_question(engines["x"], tokens)
+    longer = asked["max_tokens"]
+    right = ask(engines["x"].url, asked)
     result = {"prompt_tokens": tokens, "equal": True}
     for kind, answer, every, moves in (("kv", 120, 10, 10), ("tokens", longer, longer // 2, 2)):
-        said, result[kind] = moved_often(router, question(1, tokens, answer), kind, every, moves)
+        said, result[kind] = moved_often(router, asked | {"max_tokens": answer, "min_tokens": answer}, kind, every, moves)
         result["equal"] = result["equal"] and said == right[:answer]
     result["iteration_ms"] = result["kv"]["token_gap_seconds"] * 1000
     result["tokens_over_kv"] = result["tokens"]["seconds"] / result["kv"]["seconds"]

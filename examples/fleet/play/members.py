@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who is in the fleet: engines, a router before them, a neighbour that borrows."""
 import json
+import socket
 import subprocess
 import urllib.error
 
-from play.process import Child, await_true, call, samples
+from play.process import Child, Failure, await_true, call, samples
 
 
 class Engine(Child):
@@ -28,6 +29,40 @@ class Engine(Child):
         text = call(self.url + "/metrics")
         names = ("fleet_requests", "fleet_blocks_held", "fleet_blocks_of_rooms")
         return sum(sum(samples(text, name).values()) for name in names)
+
+
+class LlamaServer(Child):
+    """llama.cpp's own. It answers SLOTS requests at one time; the others wait in it, and are told nothing."""
+    SLOTS = 1  # a batch of several would change the last bits of what it computes
+    TOKENS = 4096  # of a slot
+
+    def __init__(self, program, letter, port, model):
+        self.at = int(port) or free_port()
+        super().__init__(f"llama-server {letter}", program, "--model", model, "--host", "127.0.0.1", "--port", self.at,
+                         "--parallel", self.SLOTS, "--ctx-size", self.SLOTS * self.TOKENS, "--threads", 1, "--no-webui",
+                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.letter, self.url = letter, f"http://127.0.0.1:{self.at}"
+        await_true(f"{self.name} is up", self.is_up)
+
+    def is_up(self):
+        if self.process.poll() is not None:
+            raise Failure(f"{self.name} has ended: exit status {self.process.returncode}")
+        try:
+            return "ok" in call(self.url + "/health")
+        except OSError:  # not yet, or not in time
+            return False
+
+    def port(self):
+        return str(self.at)
+
+    def left(self):
+        return sum(slot["is_processing"] for slot in json.loads(call(self.url + "/slots")))
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 class Neighbour(Child):

@@ -27,9 +27,9 @@ def die_with_us():
 class Child:
     """A process that ends with us at the latest."""
 
-    def __init__(self, name, *command, stdin=None):
+    def __init__(self, name, *command, stdin=None, stdout=subprocess.PIPE, stderr=None):
         self.name = name
-        self.process = subprocess.Popen([str(word) for word in command], stdin=stdin, stdout=subprocess.PIPE, text=True,
+        self.process = subprocess.Popen([str(word) for word in command], stdin=stdin, stdout=stdout, stderr=stderr, text=True,
                                         preexec_fn=die_with_us)
 
     def line(self):

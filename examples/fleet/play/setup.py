@@ -3,22 +3,16 @@
 import contextlib
 import pathlib
 
-from play.members import Engine, Router
+from play.kinds import kind_of
+from play.members import Router
 from play.process import Child, show
-
-PACE_MS = 25  # an iteration, as on a GPU
 
 
 class Setup:
     def __init__(self, options, directory, children: contextlib.ExitStack):
         self.options, self.at, self.children = options, pathlib.Path(directory), children
         self.build = options.build
-        if options.model:
-            self.engine_line = "fleet_llama", "--model", options.model, "--budget", 96, "--pool-blocks", 2048
-            self.larger_model = ()
-        else:
-            self.engine_line = "fleet_engine", "--iteration-ms", PACE_MS
-            self.larger_model = "--layers", 7, "--kv-heads", 6
+        self.kind = kind_of(options)
         self.address = self.start_daemons()  # the coordinator's
 
     def keep(self, child):
@@ -40,10 +34,10 @@ class Setup:
 
     def engine(self, letter, *options, port=0):
         """With KV memory of its own, or, by --keeper, in a pool."""
-        return self.keep(Engine(self.build, letter, port, *self.engine_line, *options))
+        return self.keep(self.kind.engine(letter, *options, port=port))
 
     def pool_engine(self, letter, *options, port=0):
         return self.engine(letter, "--keeper", self.at / "keeper.sock", *options, port=port)
 
     def router(self, engines, policy=None, *options):
-        return self.keep(Router(self.build, engines, policy or self.options.policy, *options))
+        return self.keep(Router(self.build, engines, policy or self.options.policy, *self.kind.router_words, *options))

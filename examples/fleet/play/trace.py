@@ -13,7 +13,7 @@ import time
 
 from play.clients import ask_whole
 from play.process import Failure, await_true, show
-from play.setup import PACE_MS
+from play.kinds import PACE_MS
 from play.watch import EnginesInUse
 
 POLICIES = ("pack", "lb")

@@ -10,7 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "examples/f
 from play.goals import goals_of  # noqa: E402
 from play.process import samples  # noqa: E402
 
-LOAD = {"wrong": [], "moves": {"kv done": 100, "kv failed": 7, "tokens done": 130, "tokens failed": 0}}
+LOAD = {"wrong": [], "kinds_of_moves": ["kv", "tokens"], "moves": {"kv done": 100, "kv failed": 7, "tokens done": 130, "tokens failed": 0}}
 MEASURED = {"kv": {"pause_iterations_most": 3}, "tokens_over_kv": 50}
 TRACE = {"pack_over_lb": 0.9, "policies": {"pack": {"off_percent": -15, "live": {"faults": []}}, "lb": {"off_percent": 15, "live": {"faults": []}}}}
 
@@ -27,14 +27,18 @@ class Goals(unittest.TestCase):
         self.assertEqual({"goal": "moves by tokens, at least", "limit": 100, "measured": 130, "met": True}, goals[2])
 
     def test_each_is_missed_by_its_own_figure(self):
-        few = {"wrong": ["question 3: another answer"], "moves": {"kv done": 99, "tokens done": 100}}
-        self.assertEqual(missed({"load": few}), ["answers that are not those of one engine alone", "moves by KV"])
+        few = LOAD | {"wrong": ["question 3: another answer"], "moves": {"kv done": 99, "tokens done": 100}}
+        self.assertEqual(missed({"load": few}), ["answers that are not those of one engine alone", "moves by kv"])
         slow = {"kv": {"pause_iterations_most": 3.1}, "tokens_over_kv": 49}
         self.assertEqual(len(missed({"measured": slow})), 2)
         off = {"pack_over_lb": 0.91, "policies": {"pack": {"off_percent": -15.1, "live": {"faults": ["refused"]}}}}
         self.assertEqual(missed({"trace": off}), ["percent that the simulated engine-seconds of pack are off",
                                                   "engine-seconds of pack over those of lb",
                                                   "faults of answers under the trace"])
+
+    def test_engines_that_move_by_tokens_alone_are_not_held_to_other_moves(self):
+        alone = LOAD | {"kinds_of_moves": ["tokens"], "moves": {"kv done": 0, "tokens done": 100}}
+        self.assertEqual(missed({"load": alone}), [])
 
     def test_what_did_not_run_has_none(self):
         self.assertEqual(goals_of({}), [])
