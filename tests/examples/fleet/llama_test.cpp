@@ -105,14 +105,32 @@ TEST_F(FleetLlama, AnAnswerEndsByItselfWhereverItIs) {
   EXPECT_GT(ended, 0U) << "none that moved ended by itself";
 }
 
-// A character of several tokens may be told by two engines: its bytes come from both.
-TEST_F(FleetLlama, WithoutAPoolAnAnswerMovesByTokensInTheMidstOfACharacter) {
+TEST_F(FleetLlama, WithoutAPoolAnAnswerMovesByTokens) {
   const FleetEngine a = engine_alone("engine-a"), b = engine_alone("engine-b");
   const RouterProcess router({a.url(), b.url()});
   const Json body = question(2, kTokens);
   const Answer alone = ask(a.url(), body);
   EXPECT_EQ(asked_and_moved(router, body, 17, /*by_tokens=*/true), alone);
   EXPECT_GE(moves_done(router, "tokens"), 3);
+}
+
+// As behind a move by tokens: the engine that has told the first byte of a character is not the one
+// that tells the second.
+TEST_F(FleetLlama, ACharacterThatBeganBeforeIsToldWhole) {
+  const FleetEngine a = engine_alone("engine-a");
+  Json body = question(1, 1);
+  body["max_tokens"] = 1;
+  body["prompt"].push_back(kBytes + 0xC3);
+  for (std::uint32_t seed = 0; seed < 500; ++seed) {
+    body["seed"] = seed;
+    const Answer answer = ask(a.url(), body);
+    ASSERT_EQ(answer.ids.size(), 1U) << answer.error;
+    const std::uint32_t byte = answer.ids[0] - kBytes;
+    if (byte < 0x80 || byte > 0xBF) continue;
+    EXPECT_EQ(answer.text, std::string("\xC3") + static_cast<char>(byte));
+    return;
+  }
+  FAIL() << "no character was completed";
 }
 
 TEST_F(FleetLlama, WithoutALimitAnAnswerGoesOnToTheEndWhereverItIs) {
