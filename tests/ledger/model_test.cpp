@@ -139,7 +139,8 @@ class Chaos {
     info.id = pick(40) == 0 ? client_id(pick(50)) : processes_[n];
     if (pick(40) == 0) info.id = ClientId{};
     info.device = make_id<DeviceTag>(1, pick(40) == 0 ? pick(8) : n);
-    then_ = [this, id = info.id] { return declare_again(id); };
+    // Another process's id may come with a role in which nobody has slabs to tell of.
+    then_ = [this, id = info.id, lends = info.producer] { return lends ? declare_again(id) : ""; };
     return attempt("join", [&] { return ledger_.join(info, now_); });
   }
   std::string renew() {

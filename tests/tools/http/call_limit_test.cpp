@@ -23,7 +23,8 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kGood = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+// The peer closes behind it, so that the next call is not to count on this connection.
+constexpr const char* kGood = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}";
 
 // Answers each connection's first request by `begins`, and then by `drips` again and again; that of
 // /good at once.
