@@ -15,7 +15,7 @@ import sys
 PROOFS = (
     (r"^dashboard_browser$", "the dashboard in a browser", "scripts/setup browser"),
     (r"^dashboard_axe$", "the dashboard's accessibility", "export AQUA_AXE=$(scripts/fetch-axe build/axe)"),
-    (r"^llama_cpp\.", "llama.cpp's tokens", "scripts/llama"),
+    (r"^(llama_cpp|prefill_decode)\.|^fleet_llama$", "llama.cpp's tokens", "scripts/llama"),
     (r"^Python\.vllm_interface", "vLLM's interface", "scripts/vllm-interface"),
     (r"^Python\.vllm_real$", "weights inside vLLM",
      "pytest python/tests/in_vllm/test_vllm_real.py with a Python that has vLLM"),
