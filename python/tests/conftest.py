@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures: an emulated GPU, a real coordinator, processes of their own.
+"""Fixtures: an emulated GPU (or a real one: device.py), a real coordinator, processes of their own.
 
 AQUA_LIBRARY names the libaqua.so under test, AQUA_COORDINATOR_BINARY and
 AQUA_KEEPER_BINARY the daemons.
@@ -26,8 +26,13 @@ except ImportError:
     sys.path.append(str(HERE / "in_vllm/standin"))
 
 import aqua_kv  # noqa: E402
+from device import DEVICE  # noqa: E402
 
 MIB = 1 << 20
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "emulated: launches kernels of an emulated GPU")
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +44,7 @@ def no_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def runtime(tmp_path: Path) -> Iterator[aqua_kv.Runtime]:
     with aqua_kv.Runtime.open(
-        device="emu:0", coordinator="none", host_bytes=32 * MIB, socket_directory=str(tmp_path)
+        device=DEVICE, coordinator="none", host_bytes=32 * MIB, socket_directory=str(tmp_path)
     ) as opened:
         yield opened
 

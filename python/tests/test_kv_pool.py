@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from device import DEVICE
 
 import aqua_kv
 from aqua_kv import Code, DeliveryOutcome, KvPool, KvPoolShape, ParcelState, emulated
@@ -230,7 +231,7 @@ def test_bad_input_is_refused_and_changes_nothing(runtime, join, keeper):
 
 def test_a_runtime_closes_with_its_pools(tmp_path, keeper):
     runtime = aqua_kv.Runtime.open(
-        device="emu:0", coordinator="none", host_bytes=32 << 20, socket_directory=str(tmp_path)
+        device=DEVICE, coordinator="none", host_bytes=32 << 20, socket_directory=str(tmp_path)
     )
     pool = KvPool.attach(
         runtime, "small", "decode", SHAPE, slab_bytes=2 << 20, reserve=4, keeper=keeper.socket

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PACKAGE
+from device import DEVICE
 from stream_ranks import (
     BLOCKS,
     DECODE,
@@ -194,7 +195,7 @@ def test_bad_input_is_refused_and_changes_nothing(runtime, keeper, prefill):
 
 def test_a_runtime_closes_with_its_streams(tmp_path, keeper):
     runtime = aqua_kv.Runtime.open(
-        device="emu:0", coordinator="none", host_bytes=32 << 20, socket_directory=str(tmp_path)
+        device=DEVICE, coordinator="none", host_bytes=32 << 20, socket_directory=str(tmp_path)
     )
     rank = Rank(runtime, keeper.socket, PREFILL)
     out = rank.begin(7)
@@ -211,9 +212,10 @@ SENDER = """
 import sys
 import stream_ranks as t
 import aqua_kv
+from device import DEVICE
 
 runtime = aqua_kv.Runtime.open(
-    device="emu:0", coordinator="none", host_bytes=32 << 20, socket_directory=sys.argv[1])
+    device=DEVICE, coordinator="none", host_bytes=32 << 20, socket_directory=sys.argv[1])
 prefill = t.Rank(runtime, sys.argv[2], t.PREFILL)
 kept = prefill.begin(7)
 prefill.send(kept, 5)

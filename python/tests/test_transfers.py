@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from device import DEVICE
 from kv_cache import KvCache, order, same
 
 import aqua_kv
@@ -25,7 +26,7 @@ from aqua_kv import Code, Error, Tier, emulated
         lambda b: np.repeat(np.array(b, np.int32), 2)[::2],
         lambda b: np.array(b, ">u4"),
         lambda b: array.array("H", b),
-        lambda b: np.array(b, np.uint32).newbyteorder("=").copy(),
+        lambda b: np.array(b, np.dtype(np.uint32).newbyteorder("=")),
     ],
 )
 def test_blocks_named_in_any_way_come_back_elsewhere(runtime, as_list):
@@ -43,7 +44,7 @@ def test_blocks_named_in_any_way_come_back_elsewhere(runtime, as_list):
 
 def test_a_tensor_may_be_kept_off_the_devices_own_memory(tmp_path):
     with aqua_kv.Runtime.open(
-        device="emu:0", coordinator="none", host_bytes=32 << 20, local_bytes=8 << 20,
+        device=DEVICE, coordinator="none", host_bytes=32 << 20, local_bytes=8 << 20,
         socket_directory=str(tmp_path),
     ) as runtime:
         assert runtime.allocate(4096).tier is Tier.LOCAL
@@ -188,6 +189,7 @@ def test_mha_and_mla_describe_the_same_bytes_as_make(runtime):
     assert same(cache.read(), range(10, 15), before, range(5))
 
 
+@pytest.mark.emulated
 def test_a_ticket_tells_how_far_it_is_and_waiting_lets_other_threads_run(runtime):
     cache = KvCache(runtime)
     layout = cache.layout()
@@ -218,6 +220,7 @@ def assert_true(value: bool) -> None:
     assert value
 
 
+@pytest.mark.emulated
 def test_a_cancelled_ticket_says_so(runtime):
     cache = KvCache(runtime)
     layout = cache.layout()
@@ -262,6 +265,7 @@ def test_a_pin_is_an_array_of_the_device(runtime):
             emulated.write(runtime, pin, got)
 
 
+@pytest.mark.emulated
 def test_kernels_run_in_order_and_see_device_memory(runtime):
     memory = emulated.allocate(runtime, 4096)
     data = memory.data

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from device import DEVICE
 
 import aqua_kv
 from aqua_kv import Code, NewWeight, SharedWeights, emulated, publish_weights
@@ -102,7 +103,7 @@ def test_errors_name_what_is_missing(runtime, keeper):
 
 def test_a_runtime_closes_with_its_weights(tmp_path, keeper):
     runtime = aqua_kv.Runtime.open(
-        device="emu:0", coordinator="none", host_bytes=32 << 20, socket_directory=str(tmp_path)
+        device=DEVICE, coordinator="none", host_bytes=32 << 20, socket_directory=str(tmp_path)
     )
     publish(runtime, keeper)
     weights = SharedWeights.attach(runtime, "small", keeper=keeper.socket)

@@ -13,7 +13,8 @@ class GpuBuild(WithPrograms):
         (self.folder / "scripts").mkdir()
         for name in ("gpu-build", "gpu-check", "gpu-environment", "gpu-report"):
             shutil.copy(scripts() / name, self.folder / "scripts")
-        for name in ("aqua_kv/device.py", "aqua_kv/__pycache__/device.pyc", "bench/first_token/first_token.py"):
+        for name in ("aqua_kv/device.py", "aqua_kv/__pycache__/device.pyc", "bench/first_token/first_token.py",
+                     "tests/device.py", "tests/in_vllm/vllm_engine.py"):
             path = self.folder / "python" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("", encoding="utf-8")
@@ -48,7 +49,7 @@ class GpuBuild(WithPrograms):
         self.build()
         python = self.folder / "build/gpu/python"
         self.assertEqual({str(path.relative_to(python)) for path in python.rglob("*") if path.is_file()},
-                         {"aqua_kv/device.py", "bench/first_token/first_token.py"})
+                         {"aqua_kv/device.py", "bench/first_token/first_token.py", "tests/device.py"})
 
     def test_warns_above_64_mib_and_names_the_biggest(self):
         done = self.build(PROGRAM_BYTES=str(65 << 20))

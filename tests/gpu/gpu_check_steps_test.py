@@ -119,6 +119,16 @@ class GpuCheckSteps(WithGpuCheck):
         self.check("--only", "engine", status=77)
         self.assert_step("first_token", "skipped", "first_token: skipped: no PyTorch here")
 
+    def test_the_packages_tests_run_on_the_gpu(self):
+        (self.folder / "python/tests").mkdir(parents=True)
+        self.script("bin/python3", 'case "$*" in -c*) ;; *) echo "$AQUA_TEST_DEVICE $*"; echo "2 passed in 1s" ;; esac')
+        self.check("--only", "python_api", status=0)
+        self.assert_step("python_api", "passed", "2 passed in 1s")
+        self.assertRegex(self.log(), "cuda:0 .*-m not emulated python/tests/test_arrays.py python/tests/test_kv_pool.py")
+        self.script("bin/python3", "exit 1")
+        self.check("--only", "python_api", status=77)
+        self.assert_step("python_api", "skipped", "no python3 with pytest and numpy here")
+
     def test_five_calls_cover_every_step_each_within_nine_minutes(self):
         listed = {row.split()[0] for row in self.listed()}
         seen = []
@@ -175,7 +185,7 @@ class GpuCheckSteps(WithGpuCheck):
 
     def test_list_prints_every_name_and_each_is_taken(self):
         rows = [line.split() for line in self.listed()]
-        self.assertEqual(len(rows), 28)
+        self.assertEqual(len(rows), 31)
         self.assertEqual({row[1] for row in rows}, {"contact", "death", "tests", "bench", "engine", "sanitizer", "sharing"})
         self.assertIn(["host", "bench", "60", "s,", "and", "for", "each", "repetition", "60", "s"], rows)
         names = [row[0] for row in rows]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sharing_contact: what shared weights rest on, asked of a real GPU with a real keeper and real
-// processes. All that it asks, and what follows from a no.
+// sharing_contact: what shared weights and KV pools rest on, asked of a real GPU with a real keeper
+// and real processes. All that it asks, and what follows from a no.
 #include "tests/gpu/sharing/checks.hpp"
 
 #include "tests/gpu/sharing/scene.hpp"
@@ -29,7 +29,18 @@ constexpr Check kChecks[]{
      .kind = Kind::question,
      .asks = "under MPS, SIGKILL of a reader at work leaves the others their bytes and contexts",
      .otherwise = "engines that may be killed must not share weights under MPS",
-     .run = sharing_contact::mps_kill}};
+     .run = sharing_contact::mps_kill},
+    {.name = "pool_handoff",
+     .kind = Kind::assumption,
+     .asks = "kernels of one process read what those of another wrote before it handed it over",
+     .otherwise =
+         "KV pools on CUDA need more than a mark on the giver's stream: none is to be used",
+     .run_without_gpu = sharing_contact::pool_handoff},
+    {.name = "pool_kill",
+     .kind = Kind::assumption,
+     .asks = "a killed member's blocks are quarantined, and all others keep their bytes",
+     .otherwise = "a death in a KV pool on CUDA costs bytes: each engine must have its own",
+     .run_without_gpu = sharing_contact::pool_kill}};
 
 constexpr Program kProgram{"sharing_contact", std::chrono::seconds(90), sharing_contact::be_peer};
 

@@ -10,5 +10,7 @@ namespace aqua::sharing_contact {
 [[nodiscard]] Result<first_contact::Answer> write_faults(const first_contact::Gpu& gpu);
 [[nodiscard]] Result<first_contact::Answer> graph_resume(const first_contact::Gpu& gpu);
 [[nodiscard]] Result<first_contact::Answer> mps_kill(const first_contact::Gpu& gpu);
+[[nodiscard]] Result<first_contact::Answer> pool_handoff();  // pool_checks.cpp
+[[nodiscard]] Result<first_contact::Answer> pool_kill();
 
 }  // namespace aqua::sharing_contact

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/try.hpp"
@@ -16,7 +17,6 @@ namespace aqua::sharing_contact {
 
 class KernelCopy {
  public:
-  // The list of its pieces lies in memory of the GPU from here on.
   [[nodiscard]] static Result<KernelCopy> prepare(const first_contact::Gpu& gpu, CUdeviceptr dst,
                                                   CUdeviceptr src, std::size_t bytes,
                                                   kernels::CopyKernel kernel) {
@@ -25,6 +25,13 @@ class KernelCopy {
     std::vector<kernels::Segment> pieces;
     for (std::size_t at = 0; at < bytes; at += kPiece)
       pieces.push_back({pointer_to(dst + at), pointer_to(src + at), std::min(kPiece, bytes - at)});
+    return prepare(gpu, std::move(pieces), kernel);
+  }
+
+  // The list of its pieces lies in memory of the GPU from here on.
+  [[nodiscard]] static Result<KernelCopy> prepare(
+      const first_contact::Gpu& gpu, std::vector<kernels::Segment> pieces,
+      kernels::CopyKernel kernel = kernels::CopyKernel::vector) {
     KernelCopy copy;
     copy.launch_ = kernels::describe(pieces);
     const auto list = std::as_bytes(std::span(pieces));

@@ -10,6 +10,7 @@
 #include "base/try.hpp"
 #include "tests/base/spawned_peer.hpp"
 #include "tests/gpu/sharing/copy.hpp"
+#include "tests/gpu/sharing/pool_member.hpp"
 #include "tests/gpu/sharing/weights.hpp"
 
 namespace aqua::sharing_contact {
@@ -93,6 +94,7 @@ Result<void> perform(std::string_view role, const Gpu& gpu, const Tell& tell) {
   if (verb == "reader") return read(gpu, tell);
   if (verb == "writer") return write(gpu, tell, word);
   if (verb == "victim") return work(gpu, tell);
+  if (verb == "member") return be_member(gpu, word, tell, hear);
   if (verb != "bystander") return Error{Code::invalid_argument, concat("what is ", role, "?")};
   (void)tell("ok");
   (void)hear();

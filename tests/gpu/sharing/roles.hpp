@@ -9,6 +9,7 @@
 //                 driver answered: of the kernel, and of the context afterwards
 //   victim        attaches, says "ok" with kernels queued that read the weights, and queues more
 //   bystander     has a context
+//   member ROLE   of a KV pool (pool_member.hpp)
 //
 // All but the publisher stay until they are killed, or the other end of the socket is gone.
 #pragma once
