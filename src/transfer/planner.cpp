@@ -53,6 +53,12 @@ Choice choose(const CurveSet& curves, const Job& job) noexcept {
     choice.way = e.way;
     break;  // the first in order of preference
   }
+  const Estimate& staged = choice.estimates[static_cast<std::size_t>(Way::staged)];
+  if (job.link == Link::host && choice.way < Way::staged && staged.possible && staged.seconds > 0 &&
+      staged.seconds * (1 - kSteady) < choice.seconds()) {
+    choice.way = Way::staged;
+    choice.reason = Reason::steady;
+  }
   return choice;
 }
 
@@ -68,6 +74,8 @@ std::string_view to_string(Reason reason) noexcept {
       return "it is the fastest";
     case Reason::as_fast:
       return "it is as fast as the fastest and takes less from the engine";
+    case Reason::steady:
+      return "it is nearly as fast as the fastest, and stays so with both directions at work";
   }
   return "";
 }

@@ -27,6 +27,7 @@ enum class Reason : std::uint8_t {
   only_one,   // no other way is possible
   fastest,
   as_fast,  // within kTie of the fastest, and takes less from the engine
+  steady,   // staged: within kSteady of single copies or batches, which two directions slow down
 };
 
 struct Estimate {
@@ -47,6 +48,11 @@ struct Choice {
 
 // Ways whose times differ by less than this share are equally fast.
 inline constexpr double kTie = 0.01;
+// Single copies and batches over the host link must be faster than staging by more than this share.
+// Curves are of one direction. With both at work, blocks of 64 to 512 KiB went by single copies at
+// 0.20 to 0.62 of bulk copies' rate, by batches at 0.71 to 0.92, staged at 1.03 to 1.12
+// (docs/plan/gpu.md).
+inline constexpr double kSteady = 0.05;
 
 // A way without a curve is taken only where no possible way has one. At least one is possible.
 [[nodiscard]] Choice choose(const CurveSet& curves, const Job& job) noexcept;

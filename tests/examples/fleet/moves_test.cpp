@@ -19,20 +19,24 @@ using router::test::request_of;
 
 const std::vector<std::string> kPace{"--iteration-ms", "10"};
 
-// One request, which moves back and forth after each `every` tokens.
+// Requests that move back and forth after each `every` tokens, until four moves have been done: how
+// many an answer has time for is the machine's.
 void expect_right_when_moved(const RouterProcess& router, const std::string& kind,
                              std::size_t every) {
   constexpr std::uint32_t kTokens = 400;
   const auto prompt = prompt_of(3);
-  std::size_t next = every;
-  const Answer answer = ask(router.url(), request_of(prompt, 3, kTokens), "/v1/completions",
-                            [&](const Answer& so_far) {
-                              if (so_far.ids.size() < next) return true;
-                              next += every;
-                              (void)move_the_only_one(router, kind == "tokens");
-                              return true;
-                            });
-  EXPECT_EQ(answer, reference_answer(prompt, 3, kTokens)) << answer.error;
+  const Answer expected = reference_answer(prompt, 3, kTokens);
+  for (int asked = 0; asked < 10 && moves_done(router, kind) < 4; ++asked) {
+    std::size_t next = every;
+    const Answer answer = ask(router.url(), request_of(prompt, 3, kTokens), "/v1/completions",
+                              [&](const Answer& so_far) {
+                                if (so_far.ids.size() < next) return true;
+                                next += every;
+                                (void)move_the_only_one(router, kind == "tokens");
+                                return true;
+                              });
+    ASSERT_EQ(answer, expected) << answer.error;
+  }
   EXPECT_GE(moves_done(router, kind), 4) << router.get("/admin/v1/engines").dump();
 }
 

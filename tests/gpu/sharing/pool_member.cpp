@@ -29,6 +29,7 @@ using Blocks = std::vector<std::uint32_t>;
 
 constexpr std::chrono::seconds kPatience{20};
 constexpr std::size_t kPlaneBlockBytes = std::size_t{64} << 10;
+constexpr std::uint32_t kBlockTokens = 16;
 constexpr std::uint32_t kLayers = 4, kPlanes = 8;  // of 8 MiB each, in slabs of 2
 constexpr std::size_t kBlockBytes = kPlanes * kPlaneBlockBytes;
 constexpr std::size_t kSlow = 8;  // times large() bytes: some 3 ms of an H100
@@ -39,7 +40,7 @@ KvPoolOptions contact_pool(std::string_view role) {
   options.shape = {.layers = kLayers,
                    .planes_per_layer = kPlanes / kLayers,
                    .plane_block_bytes = kPlaneBlockBytes,
-                   .tokens_per_block = 16,
+                   .tokens_per_block = kBlockTokens,
                    .blocks = kPoolBlocks,
                    .format = "patterns"};
   options.slab_bytes = std::size_t{2} << 20;
@@ -141,7 +142,7 @@ class Member {
     AQUA_TRY(pool_.hand_over({.id = id,
                               .turn = 1,
                               .blocks = std::move(blocks),
-                              .tokens = count * 16,
+                              .tokens = count * kBlockTokens - 1,
                               .note = std::to_string(seed)},
                              "decode", stream()));
     return std::string("ok");
