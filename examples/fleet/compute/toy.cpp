@@ -75,7 +75,8 @@ Result<std::vector<Token>> ToyModel::tokens_of(const Text& text) const {
 }
 
 std::string ToyModel::bytes_of(Token token) const {
-  return " " + std::to_string(token);
+  std::string text = std::to_string(token);
+  return text.insert(0, 1, ' ');
 }
 
 }  // namespace aqua::fleet

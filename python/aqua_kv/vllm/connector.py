@@ -109,16 +109,15 @@ class AquaConnector(KVConnectorBase_V1):
         if stages > 1 and len(options.stage_layers) != stages:
             raise ValueError(f'"aqua": stage_layers must be given for {stages} stages')
         layers = sum(options.stage_layers) if stages > 1 else len(planes.layers)
-        # Latents lie on every rank whole.
-        heads = options.kv_heads or (planes.heads * ranks if planes.planes_per_layer > 1 else 1)
+        # Of latents, and of what vLLM otherwise says has fewer shards, ranks have copies.
+        [one] = self._kv_cache_config.kv_cache_groups
+        shards = getattr(one.kv_cache_spec, "max_tp_shards", None) or ranks
+        heads = options.kv_heads or planes.heads * min(ranks, shards)
 
         def group(name: str, block_size: int, dealt: Parallelism) -> StreamGroup:
             return StreamGroup(
                 name,
-                KvShape(
-                    layers, heads, planes.head_bytes, block_size, planes.planes_per_layer,
-                    planes.format,
-                ),
+                KvShape(layers, heads, planes.head_bytes, block_size, 1, planes.format),
                 dealt,
             )
 

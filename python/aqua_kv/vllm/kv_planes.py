@@ -5,49 +5,39 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, Mapping
 
 from ..layout import Layout
 
 
 @dataclass(frozen=True)
 class KvPlanes:
-    layout: Layout
+    layout: Layout  # one plane a layer
     layers: Dict[str, int]  # place by name
-    planes_per_layer: int
     heads: int  # of this rank
-    head_bytes: int
+    head_bytes: int  # of a token: its key, and then its value
     format: str  # type of elements
 
 
 def planes_of(kv_caches: Mapping[str, Any], block_size: int) -> KvPlanes:
-    """Keys and values of shape (2, blocks, block_size, heads, dim) or (blocks, 2, ...), at any
-    strides, or latents (blocks, block_size, dim); all layers alike. ValueError: other caches."""
+    """Caches of shape (blocks, heads, block_size, content), as vLLM has had them since 0.33
+    (KVCacheLayout), in any order of memory: a head's content is its key and then its value, or a
+    latent, which is one head. All layers alike. ValueError: other caches."""
     names = sorted(kv_caches, key=_number_in)
     if not names:
         raise ValueError("there are no KV caches")
     parts = [_part(name, kv_caches[name], block_size) for name in names]
-    first = parts[0]
     for name, part in zip(names, parts):
-        if part.shape != first.shape:
-            raise ValueError(f"{name} is {part.shape}, {names[0]} is {first.shape}")
-    heads, head_bytes = first.shape["heads"], first.shape["run_bytes"]
+        if part != parts[0]:
+            raise ValueError(f"{name} is {part}, {names[0]} is {parts[0]}")
+    addresses = [kv_caches[name].data_ptr() for name in names]
     layout = Layout.make(
-        [address for part in parts for address in part.addresses],
-        planes_per_layer=len(first.addresses),
-        tokens_per_block=block_size,
-        **first.shape,
+        addresses, planes_per_layer=1, tokens_per_block=block_size, **parts[0]
     )
     return KvPlanes(
-        layout, {name: i for i, name in enumerate(names)}, len(first.addresses), heads, head_bytes,
-        str(kv_caches[names[0]].dtype),
+        layout, {name: i for i, name in enumerate(names)}, parts[0]["heads"],
+        parts[0]["run_bytes"], str(kv_caches[names[0]].dtype),
     )
-
-
-@dataclass(frozen=True)
-class _Part:
-    addresses: List[int]
-    shape: Dict[str, int]
 
 
 def _number_in(name: str) -> int:
@@ -57,24 +47,19 @@ def _number_in(name: str) -> int:
     return int(numbers[0])
 
 
-def _part(name: str, cache: Any, block_size: int) -> _Part:
+def _part(name: str, cache: Any, block_size: int) -> Dict[str, int]:
     shape, item = tuple(cache.shape), cache.element_size()
-    stride = [each * item for each in cache.stride()]
-    base = cache.data_ptr()
-    if len(shape) == 5 and (shape[0] == 2) != (shape[1] == 2) and shape[2] == block_size:
-        kv, blocks = (0, 1) if shape[0] == 2 else (1, 0)
-        addresses = [base, base + stride[kv]]
-        heads, head_stride, dim = shape[3], stride[3], 4
-    elif len(shape) == 3 and shape[1] == block_size:
-        blocks, addresses = 0, [base]
-        heads, head_stride, dim = 1, 0, 2
-    else:
-        raise ValueError(f"{name}: a KV cache of shape {shape} with blocks of {block_size} tokens")
-    if stride[dim] != item:
+    if len(shape) != 4:
+        raise ValueError(f"{name}: a KV cache of shape {shape}; vLLM 0.33 has four axes")
+    if shape[2] != block_size:
+        raise ValueError(
+            f"{name}: its attention has blocks of {shape[2]} tokens, vLLM blocks of {block_size}:"
+            f" start it with --block-size {shape[2]}"
+        )
+    block, head, token, element = (each * item for each in cache.stride())
+    if element != item:
         raise ValueError(f"{name}: a head lies in pieces, its strides are {cache.stride()}")
-    tokens = 2 if dim == 4 else 1
-    return _Part(addresses, {
-        "block_count": shape[blocks], "block_stride": stride[blocks],
-        "token_stride": stride[tokens], "heads": heads, "head_stride": head_stride,
-        "run_bytes": shape[dim] * item,
-    })
+    return {
+        "block_count": shape[0], "block_stride": block, "heads": shape[1], "head_stride": head,
+        "token_stride": token, "run_bytes": shape[3] * item,
+    }

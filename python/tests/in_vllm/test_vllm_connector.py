@@ -73,6 +73,17 @@ def test_prompts_go_from_one_engine_to_another_of_another_shape(start, chunks):
         assert came == {"errors": [], "wrong": [0, 0]}
 
 
+def test_latents_go_whole_to_every_rank(keeper, tmp_path):
+    decode = Engine("kv_consumer", keeper.socket, str(tmp_path), latents=True)
+    prefill = Engine("kv_producer", keeper.socket, str(tmp_path), latents=True)
+    keep, params = prefill.prefill("a", 3, 20, [0, 1, 2, 3, 4])
+    assert keep and decode.decode("a", 20, [7, 8, 9], params) == []
+    assert [worker.wrong([7, 8, 9], 20, 3) for worker in decode.workers] == [0, 0]
+    prefill.sent("a")
+    prefill.close()
+    decode.close()
+
+
 def test_of_an_engine_that_is_killed_in_mid_prompt_no_block_is_taken_for_loaded(start):
     prefill, decode = start("kv_producer"), start("kv_consumer", patience=1)
     keep, params = prefill.ask(
@@ -305,16 +316,17 @@ class Cache:
 
 
 def test_caches_of_each_order_and_none_that_cannot_be():
-    for shape, planes, heads in (((2, 9, 4, 3, 16), 2, 3), ((9, 2, 4, 3, 16), 2, 3), ((9, 4, 16), 1, 1)):
-        told = planes_of({"m.10.a": Cache(*shape), "m.9.a": Cache(*shape)}, 4)
-        assert (told.planes_per_layer, told.heads, told.head_bytes) == (planes, heads, 16)
+    for heads, stride in ((3, None), (3, [192, 16, 48, 1]), (1, None)):  # tokens before heads, a latent
+        told = planes_of(
+            {name: Cache(9, heads, 4, 16, stride=stride) for name in ("m.10.a", "m.9.a")}, 4)
+        assert (told.heads, told.head_bytes) == (heads, 16)
         assert told.layers == {"m.9.a": 0, "m.10.a": 1}
         assert told.layout.block_count == 9 and told.layout.tokens_per_block == 4
     for caches, message in (
-        ({}, "no KV caches"), ({"m.a": Cache(9, 4, 16)}, "no layer by one number"),
-        ({"m.0.a": Cache(9, 5, 16)}, "blocks of 4"), ({"m.0.a": Cache(2, 2, 4, 3, 16)}, "blocks of 4"),
-        ({"m.0.a": Cache(9, 4, 16), "m.1.a": Cache(8, 4, 16)}, "m.1.a is"),
-        ({"m.0.a": Cache(9, 4, 16, stride=[64, 1, 4])}, "in pieces"),
+        ({}, "no KV caches"), ({"m.a": Cache(9, 3, 4, 16)}, "no layer by one number"),
+        ({"m.0.a": Cache(9, 3, 5, 16)}, "--block-size 5"), ({"m.0.a": Cache(2, 9, 4, 3, 16)}, "four axes"),
+        ({"m.0.a": Cache(9, 3, 4, 16), "m.1.a": Cache(8, 3, 4, 16)}, "m.1.a is"),
+        ({"m.0.a": Cache(9, 1, 4, 16, stride=[64, 64, 1, 4])}, "in pieces"),
     ):
         with pytest.raises(ValueError, match=message):
             planes_of(caches, 4)

@@ -54,6 +54,15 @@ def test_what_it_reads_of_a_step_is_there(theirs, name, used):
     assert all(f".{field}" in text for field in used), "the list here is out of date"
 
 
+def test_caches_have_the_form_that_it_reads(theirs):
+    layouts = classes(theirs.text("v1/kv_cache_layout.py"))["KVCacheLayout"]
+    assert "[L, B, H, N, <content>]" in (ast.get_docstring(layouts) or "")
+    there = classes(theirs.text("v1/kv_cache_interface.py"))
+    assert "max_tp_shards" in fields(there["AttentionSpec"])
+    assert "kv_cache_spec" in fields(there["KVCacheGroupSpec"])
+    assert "self._kv_cache_config = kv_cache_config" in theirs.text(f"{CONNECTORS}/v1/base.py")
+
+
 def test_what_it_reads_of_how_an_engine_is_parallel_is_there(theirs):
     there = classes(theirs.text("config/parallel.py"))["ParallelConfig"]
     assert "property" in ast.unparse(methods(there)["use_ubatching"].decorator_list[0])

@@ -45,47 +45,51 @@ class CacheTensor:
 class Worker:
     def __init__(self, engine: "Engine", rank: int) -> None:
         self.rank, self.runtime = rank, engine.runtime
-        self.size, self.heads = engine.size, HEADS // engine.ranks
+        self.size = engine.size
+        self.heads = 1 if engine.latents else HEADS // engine.ranks
+        self.first_head = 0 if engine.latents else rank * self.heads
         self.heads_first = engine.heads_first
         order = (self.heads, self.size) if self.heads_first else (self.size, self.heads)
-        self.physical = (2, BLOCKS, *order, DIM)
+        self.physical = (BLOCKS, *order, 2 * DIM)
         self.caches: Dict[str, CacheTensor] = {}
         self.names = [f"model.layers.{i}.self_attn.attn" for i in range(LAYERS)]
         for name in self.names:
             memory = emulated.allocate(self.runtime, int(np.prod(self.physical)))
             array = memory.array(self.physical)
-            stride = [self.size * self.heads * DIM * BLOCKS, self.size * self.heads * DIM]
-            stride += [DIM, self.size * DIM, 1] if self.heads_first else [self.heads * DIM, DIM, 1]
-            shape = (2, BLOCKS, self.size, self.heads, DIM)
-            self.caches[name] = CacheTensor(array, shape, tuple(stride))
+            head = 2 * DIM * (self.size if self.heads_first else 1)
+            token = 2 * DIM * (1 if self.heads_first else self.heads)
+            self.caches[name] = CacheTensor(
+                array, (BLOCKS, self.heads, self.size, 2 * DIM),
+                (2 * DIM * self.heads * self.size, head, token, 1),
+            )
         runtime = self.runtime
 
         class Connector(AquaConnector):
             def open_runtime(self, device: str) -> aqua_kv.Runtime:
                 return runtime
 
-        self.connector = Connector(engine.config(rank), KVConnectorRole.WORKER, GROUPS)
+        self.connector = Connector(engine.config(rank), KVConnectorRole.WORKER, engine.groups)
         self.connector.register_kv_caches(self.caches)
 
     def values(self, layer: int, tokens: int, prompt: int) -> np.ndarray:
-        """[kv, token, head, byte]"""
-        kv, token, head, i = np.ogrid[
-            :2, :tokens, self.rank * self.heads : (self.rank + 1) * self.heads, :DIM]
-        at = layer * 101 + kv * 57 + token * 31 + head * 17 + i * 7 + prompt * 29
+        """[token, head, byte]"""
+        token, head, i = np.ogrid[
+            :tokens, self.first_head : self.first_head + self.heads, : 2 * DIM]
+        at = layer * 101 + token * 31 + head * 17 + i * 7 + prompt * 29
         return at.astype(np.uint8)
 
     def read(self, layer: int) -> np.ndarray:
-        """[kv, block, token, head, byte]; a view in the order of the cache."""
+        """[block, token, head, byte]; a view in the order of the cache."""
         out = np.empty(self.physical, np.uint8)
         emulated.read(self.runtime, self.caches[self.names[layer]].array, out)
-        return out.transpose(0, 1, 3, 2, 4) if self.heads_first else out
+        return out.transpose(0, 2, 1, 3) if self.heads_first else out
 
     def put(self, layer: int, blocks: List[int], tokens: int, prompt: int) -> None:
         cache = self.read(layer)
         values = self.values(layer, tokens, prompt)
         for token in range(tokens):
-            cache[:, blocks[token // self.size], token % self.size] = values[:, token]
-        whole = cache.transpose(0, 1, 3, 2, 4) if self.heads_first else cache
+            cache[blocks[token // self.size], token % self.size] = values[token]
+        whole = cache.transpose(0, 2, 1, 3) if self.heads_first else cache
         emulated.write(
             self.runtime, self.caches[self.names[layer]].array, np.ascontiguousarray(whole)
         )
@@ -95,12 +99,9 @@ class Worker:
         for layer in range(LAYERS):
             cache, values = self.read(layer), self.values(layer, tokens, prompt)
             for token in range(tokens):
-                have = cache[:, blocks[token // self.size], token % self.size]
-                count += int((have != values[:, token]).sum())
+                have = cache[blocks[token // self.size], token % self.size]
+                count += int((have != values[token]).sum())
         return count
-
-
-GROUPS = SimpleNamespace(kv_cache_groups=[None])
 
 
 def request_of(name: str, tokens: int, params: Dict[str, Any]) -> Any:
@@ -119,16 +120,19 @@ def output_of(**given: Any) -> Any:
 class Engine:
     def __init__(
         self, role: str, keeper: str, directory: str, patience_s: int = 60, sequences: int = 8,
-        in_parts: bool = False,
+        in_parts: bool = False, latents: bool = False,
     ) -> None:
         own, self.peer = (PREFILL, DECODE) if role == "kv_producer" else (DECODE, PREFILL)
         self.role, self.keeper = role, keeper
         self.patience_s, self.sequences, self.in_parts = patience_s, sequences, in_parts
         self.size, self.ranks = own["block_size"], own["tensor_parallel_size"]
         self.heads_first = own is DECODE
+        self.latents = latents  # one head, which every rank has whole
+        spec = SimpleNamespace(max_tp_shards=1 if latents else None)
+        self.groups = SimpleNamespace(kv_cache_groups=[SimpleNamespace(kv_cache_spec=spec)])
         self.runtime = aqua_kv.Runtime.open(
             device="emu:0", coordinator="none", host_bytes=1 << 20, socket_directory=directory)
-        self.scheduler = AquaConnector(self.config(0), KVConnectorRole.SCHEDULER, GROUPS)
+        self.scheduler = AquaConnector(self.config(0), KVConnectorRole.SCHEDULER, self.groups)
         self.workers = [Worker(self, rank) for rank in range(self.ranks)]
 
     def config(self, rank: int) -> Any:
