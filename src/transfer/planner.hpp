@@ -52,7 +52,7 @@ inline constexpr double kTie = 0.01;
 // Curves are of one direction. With both at work, blocks of 64 to 512 KiB went by single copies at
 // 0.20 to 0.62 of bulk copies' rate, by batches at 0.71 to 0.92, staged at 1.03 to 1.12
 // (docs/plan/gpu.md).
-inline constexpr double kSteady = 0.05;
+inline constexpr double kSteady = 0.08;
 
 // A way without a curve is taken only where no possible way has one. At least one is possible.
 [[nodiscard]] Choice choose(const CurveSet& curves, const Job& job) noexcept;
