@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // KV pools on a GPU: what one process's kernels wrote is what another's read, and what becomes of
 // the blocks of a process that is killed at work.
+#include <charconv>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -22,7 +23,17 @@ using first_contact::Clock;
 
 constexpr unsigned kRounds = 40;
 constexpr unsigned kOfVictim = 5;  // blocks that are written when it dies
+constexpr unsigned kOfParcel = 3;  // and of the parcel that it has taken
 constexpr std::chrono::seconds kPatience{20};
+
+// Its answer, which is to be a number.
+Result<unsigned> number(Other& member, const std::string& words) {
+  const std::string said = member.ask(words);
+  unsigned value = 0;
+  const auto [end, failed] = std::from_chars(said.data(), said.data() + said.size(), value);
+  if (failed == std::errc{} && end == said.data() + said.size()) return value;
+  return Error{Code::internal, concat(words, ": ", said.empty() ? "died" : said)};
+}
 
 // Asks it, and wants this answer.
 Result<void> want(Other& member, const std::string& words, const std::string& answer) {
@@ -69,15 +80,15 @@ Result<Answer> pool_handoff() {
 Result<Answer> pool_kill() {
   AQUA_ASSIGN(const Keeper keeper, Keeper::start());
   AQUA_ASSIGN(Other prefill, Other::start("member prefill"));
-  AQUA_TRY(want(prefill, "hand a 3 1", "ok"));
-  std::string greedy;  // what is had of the pool while the dead one's kernels write
+  AQUA_TRY(want(prefill, concat("hand a ", kOfParcel, " 1"), "ok"));
+  unsigned greedy = 0;  // blocks that are had while the dead one's kernels write
   {
     AQUA_ASSIGN(Other victim, Other::start("member decode"));
     AQUA_TRY(want(victim, "take", "a"));
     AQUA_TRY(want(victim, concat("work ", kOfVictim), "ok"));
     victim.kill();
     AQUA_TRY(row_once([](const PoolStatus& row) { return row.quarantined >= kOfVictim; }));
-    greedy = prefill.ask("fill all 100");
+    AQUA_ASSIGN(greedy, number(prefill, "fill all 100"));
     AQUA_TRY(want(prefill, "check", "ok"));
   }  // and its child, which has kept the driver's files open, ends
   AQUA_ASSIGN(const PoolStatus dead, row_once([](const PoolStatus&) { return true; }));
@@ -87,19 +98,18 @@ Result<Answer> pool_kill() {
   AQUA_TRY(want(successor, "take", "a?"));
   AQUA_TRY(want(successor, "finish", "ok"));
   AQUA_TRY(release_quarantined("contact"));
-  const std::string after = prefill.ask("fill all 500");
+  AQUA_ASSIGN(const unsigned after, number(prefill, "fill all 500"));
   AQUA_TRY(want(prefill, "check", "ok"));
-  const unsigned free_then = static_cast<unsigned>(std::stoul(after));
   return Answer{
-      .yes = dead.quarantined >= kOfVictim && free_then > std::stoul(greedy),
+      .yes = dead.quarantined >= kOfVictim && after > greedy &&
+             greedy + dead.quarantined + kOfParcel == kPoolBlocks,
       .detail = concat("of ", kPoolBlocks, " blocks ", dead.quarantined,
                        " are nobody's after the kill, ", greedy,
                        " are another's and keep their bytes; its parcel comes to a successor with "
                        "its tail in doubt; released, ",
                        after, " can be had"),
-      .figures = {{"quarantined", dead.quarantined},
-                  {"had_meanwhile", std::stoul(greedy)},
-                  {"had_afterwards", free_then}}};
+      .figures = {
+          {"quarantined", dead.quarantined}, {"had_meanwhile", greedy}, {"had_afterwards", after}}};
 }
 
 }  // namespace aqua::sharing_contact

@@ -32,8 +32,8 @@ constexpr std::size_t kPlaneBlockBytes = std::size_t{64} << 10;
 constexpr std::uint32_t kBlockTokens = 16;
 constexpr std::uint32_t kLayers = 4, kPlanes = 8;  // of 8 MiB each, in slabs of 2
 constexpr std::size_t kBlockBytes = kPlanes * kPlaneBlockBytes;
-constexpr std::size_t kSlow = 8;  // times large() bytes: some 3 ms of an H100
-constexpr int kWritings = 400;    // of work(), each behind a slow one
+constexpr std::size_t kSlow = 32;  // times large() bytes: some 10 ms of an H100
+constexpr int kWritings = 100;     // of work(), each behind a slow one
 
 KvPoolOptions contact_pool(std::string_view role) {
   KvPoolOptions options{.name = "contact", .role = std::string(role)};
@@ -116,12 +116,11 @@ class Member {
     }
   }
 
-  // Queues a kernel that fills them.
-  Result<void> queue_filling(const Blocks& blocks, unsigned seed) {
+  // The kernel that fills them, to be queued. Returns when its bytes are on the GPU.
+  Result<KernelCopy> prepare_filling(const Blocks& blocks, unsigned seed) {
     AQUA_ASSIGN(const CUdeviceptr line, gpu_.allocate(blocks.size() * kBlockBytes));
     AQUA_TRY(gpu_.write(line, first_contact::pattern(blocks.size() * kBlockBytes, seed)));
-    AQUA_ASSIGN(const auto copy, KernelCopy::prepare(gpu_, pieces(blocks, line, Way::into_blocks)));
-    return copy.queue(gpu_, stream_);
+    return KernelCopy::prepare(gpu_, pieces(blocks, line, Way::into_blocks));
   }
 
   Result<bool> has_bytes(const Blocks& blocks, unsigned seed) {
@@ -137,15 +136,20 @@ class Member {
 
   Result<std::string> hand(const std::string& id, unsigned count, unsigned seed) {
     AQUA_ASSIGN(Blocks blocks, allocate(count));
+    AQUA_ASSIGN(const KernelCopy filling, prepare_filling(blocks, seed));
+    CUevent filled = nullptr;
+    AQUA_TRY(gpu_.done(gpu_.cuda().EventCreate(&filled, CU_EVENT_DISABLE_TIMING), "cuEventCreate"));
     AQUA_TRY(slow_.queue(gpu_, stream_));
-    AQUA_TRY(queue_filling(blocks, seed));
+    AQUA_TRY(filling.queue(gpu_, stream_));
+    AQUA_TRY(gpu_.done(gpu_.cuda().EventRecord(filled, stream_), "cuEventRecord"));
     AQUA_TRY(pool_.hand_over({.id = id,
                               .turn = 1,
                               .blocks = std::move(blocks),
                               .tokens = count * kBlockTokens - 1,
                               .note = std::to_string(seed)},
                              "decode", stream()));
-    return std::string("ok");
+    if (gpu_.cuda().EventQuery(filled) == CUDA_ERROR_NOT_READY) return std::string("ok");
+    return Error{Code::internal, "the blocks were filled before they were handed over"};
   }
 
   Result<std::string> take() {
@@ -175,7 +179,8 @@ class Member {
         break;
       }
       filled_.push_back({block->front(), seed + static_cast<unsigned>(filled_.size())});
-      AQUA_TRY(queue_filling(*block, filled_.back().seed));
+      AQUA_ASSIGN(const auto filling, prepare_filling(*block, filled_.back().seed));
+      AQUA_TRY(filling.queue(gpu_, stream_));
     }
     AQUA_TRY(gpu_.wait(stream_));
     return std::to_string(filled_.size());

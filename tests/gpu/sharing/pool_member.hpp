@@ -2,8 +2,8 @@
 // A member of a KV pool on a real GPU, in a process of its own. Blocks are written and read by
 // kernels of this process's. To a packet it answers "ok", or as said here, or what went wrong:
 //
-//   hand ID N SEED   has a kernel fill N blocks behind slow work, and hands them to "decode" at
-//                    once, with nobody waiting for the stream; the last one lacks a token
+//   hand ID N SEED   has a kernel fill N blocks behind slow work, and hands them to "decode"
+//                    before that has run; the last one lacks a token
 //   take             the id of the next parcel, "ID?" where its tail is in doubt, once a kernel
 //                    has read the bytes of the seed in its note
 //   finish           ends all that was taken
