@@ -31,6 +31,11 @@ def planes_of(kv_caches: Mapping[str, Any], block_size: int) -> KvPlanes:
         if part != parts[0]:
             raise ValueError(f"{name} is {part}, {names[0]} is {parts[0]}")
     addresses = [kv_caches[name].data_ptr() for name in names]
+    for i, name in enumerate(names[1:], 1):
+        if _number_in(name) == _number_in(names[i - 1]):
+            raise ValueError(f"{name} and {names[i - 1]} have one number: a draft model's layers?")
+        if addresses[i] in addresses[:i]:
+            raise ValueError(f"{name} shares its KV with {names[addresses.index(addresses[i])]}")
     layout = Layout.make(
         addresses, planes_per_layer=1, tokens_per_block=block_size, **parts[0]
     )

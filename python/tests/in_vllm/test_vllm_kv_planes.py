@@ -14,9 +14,9 @@ class Cache:
     dtype = "uint8"
     made = 0
 
-    def __init__(self, *shape, stride=None):
+    def __init__(self, *shape, stride=None, address=None):
         Cache.made += 1
-        self.address = Cache.made << 20
+        self.address = address or Cache.made << 20
         self.shape = shape
         self._stride = stride or [math.prod(shape[i + 1 :]) for i in range(len(shape))]
 
@@ -45,3 +45,29 @@ def test_caches_of_each_order_and_none_that_cannot_be():
     ):
         with pytest.raises(ValueError, match=message):
             planes_of(caches, 4)
+
+
+@pytest.mark.parametrize("order", [
+    "LBHNC", "LBNHC", "LHBNC", "BLHNC", "BLNHC", "BHLNC",  # vLLM's KVCacheLayout
+])
+def test_caches_may_lie_in_each_order_of_memory_that_vllm_has(order):
+    sizes = {"L": 2, "B": 9, "H": 3, "N": 4, "C": 16}
+    stride, step = {}, 1
+    for axis in reversed(order):
+        stride[axis] = step
+        step *= sizes[axis]
+    caches = {
+        f"m.{layer}.a": Cache(
+            9, 3, 4, 16, stride=[stride[axis] for axis in "BHNC"], address=(1 << 30) + layer * stride["L"])
+        for layer in range(2)
+    }
+    told = planes_of(caches, 4)
+    assert (told.heads, told.head_bytes, told.layout.layers, told.layout.block_count) == (3, 16, 2, 9)
+
+
+def test_layers_that_share_or_have_one_number_are_refused():
+    one = Cache(9, 3, 4, 16)
+    with pytest.raises(ValueError, match="m.1.a shares its KV with m.0.a"):
+        planes_of({"m.0.a": one, "m.1.a": one}, 4)
+    with pytest.raises(ValueError, match="draft model"):
+        planes_of({"m.0.a": one, "draft_model.m.0.a": Cache(9, 3, 4, 16)}, 4)
