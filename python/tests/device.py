@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import threading
 from typing import Any
 
 from aqua_kv import emulated
@@ -32,7 +33,7 @@ def _entry(name: str) -> Any:
 
 
 @functools.lru_cache(maxsize=None)
-def _enter_context() -> None:
+def _enter_context(_thread: int) -> None:
     """The device's primary context, which is the library's: current in this thread from now on."""
     device, context = ctypes.c_int(), ctypes.c_void_p()
     for error in (
@@ -45,7 +46,7 @@ def _enter_context() -> None:
 
 
 def _call(name: str, *arguments: Any) -> None:
-    _enter_context()
+    _enter_context(threading.get_ident())
     error = _entry(name)(*arguments)
     assert error == 0, f"{name}: CUDA error {error}"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One vLLM engine of in_vllm.py: engine.py ROLE DIRECTORY. DIRECTORY has the model; what came of it is
+"""One vLLM engine of in_vllm.py: one_engine.py ROLE DIRECTORY. DIRECTORY has the model; what came of it is
 written there as ROLE.json, whole or not at all.
 
 reference  answers all prompts at once, and then one by one
@@ -123,7 +123,12 @@ class Engine:
             if metric.name == "vllm:external_prefix_cache_hits")
 
 
-def play(role: str, place: Place) -> Dict[str, Any]:
+def play(role: str, place: Place) -> None:
+    """Writes what came of it while the engine lives: its end may hang."""
+
+    def tell(what: Dict[str, Any]) -> None:
+        place.write(role, {"ok": True, **what})
+
     if role == "map":
         place.read("published", "publish")
     engine = Engine(role, place.directory)
@@ -134,7 +139,7 @@ def play(role: str, place: Place) -> Dict[str, Any]:
         computed = engine.answers(all_asked, 1, [{"do_remote_decode": True}] * len(all_asked))
         place.write("computed", [each["transfer"] for each in computed])
         place.read("consumer", "consumer")  # it takes them from here
-        return {"answers": computed}
+        return tell({"answers": computed})
     if role == "consumer":
         place.write("consumer_is_up", True)
         transfers = place.read("computed", "producer")
@@ -143,25 +148,30 @@ def play(role: str, place: Place) -> Dict[str, Any]:
         nobodys = {"do_remote_prefill": True, "do_remote_decode": False, "aqua_sequence": 12345,
                    "aqua_tokens": len(asked[LOST])}
         lost = engine.answers([asked[LOST]], TOKENS, [nobodys])
-        return {"answers": taken[:-1], "passed_off": taken[-1], "lost": lost, "loaded_tokens": loaded}
+        return tell({
+            "answers": taken[:-1], "passed_off": taken[-1], "lost": lost, "loaded_tokens": loaded})
     told: Dict[str, Any] = {"answers": engine.answers(asked)}
     if role == "reference":
         told["one_by_one"] = [engine.answers([prompt])[0] for prompt in asked]
     if role == "publish":
         place.write("published", True)
         place.read("map", "map")  # both have the weights at once
-    return told
+    return tell(told)
 
 
 def main() -> None:
+    os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "1"  # goes on with its steps once answers are out
     role, place = sys.argv[1], Place(Path(sys.argv[2]))
     try:
-        place.write(role, {"ok": True, **play(role, place)})
+        play(role, place)
+        status = 0
     except BaseException as error:
         traceback.print_exc()
         place.write(role, {"ok": False, "error": f"{type(error).__name__}: {error}"})
-        sys.stdout.flush()
-        os._exit(1)  # vLLM's threads and processes end with this one
+        status = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)  # in_vllm.py ends the processes that vLLM has started
 
 
 if __name__ == "__main__":
