@@ -54,7 +54,6 @@ Choice choose(const CurveSet& curves, const Job& job) noexcept {
     break;  // the first in order of preference
   }
   const Estimate& staged = choice.estimates[static_cast<std::size_t>(Way::staged)];
-  // Only a driver with copy engines has batches. Where a CPU copies, nothing of this is so.
   const bool by_engines = job.link == Link::host && job.possible.has(Way::batched);
   if (by_engines && choice.way < Way::staged && staged.possible && staged.seconds > 0 &&
       staged.seconds * (1 - kSteady) < choice.seconds()) {

@@ -48,9 +48,10 @@ struct Choice {
 
 // Ways whose times differ by less than this share are equally fast.
 inline constexpr double kTie = 0.01;
-// Single copies and batches over the host link must be faster than staging by more than this share.
+// Single copies and batches over the host link of a device that has batches (a CPU that copies has
+// none) must be faster than staging by more than this share.
 // Curves are of one direction. With both at work, blocks of 64 to 512 KiB went by single copies at
-// 0.20 to 0.62 of bulk copies' rate, by batches at 0.71 to 0.92, staged at 1.03 to 1.12
+// 0.20 to 0.62 of bulk copies' rate, by batches at 0.71 to 0.92, staged at 1.02 to 1.10
 // (docs/plan/gpu.md).
 inline constexpr double kSteady = 0.08;
 
