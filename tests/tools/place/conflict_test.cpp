@@ -82,5 +82,18 @@ TEST(Conflict, NamesThatDoNotExist) {
   EXPECT_EQ(cluster.error().message, "model 'x': fixed: no server 'nowhere'");
 }
 
+TEST(Conflict, AModelThatIsCalledAsAShardOfAnother) {
+  const auto with = [](int shards, const char* other) {
+    Problem problem = two_servers();
+    problem.models = {{"a", shards, 1}, {other, 1, 1}};
+    const auto cluster = Cluster::make(problem);
+    return cluster.ok() ? "ok" : cluster.error().message;
+  };
+  EXPECT_EQ(with(2, "a/1"), "model 'a/1' is called as a shard of 'a' is");
+  EXPECT_EQ(with(2, "a/2"), "ok");
+  EXPECT_EQ(with(2, "a/01"), "ok");
+  EXPECT_EQ(with(1, "a/0"), "ok") << "a model of one shard is named whole";
+}
+
 }  // namespace
 }  // namespace aqua::place

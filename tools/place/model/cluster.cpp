@@ -35,6 +35,22 @@ Result<int> find(const Names& servers, const std::string& wanted, const Model& m
   return bad(concat("model '", model.id, "': ", field, ": no server '", wanted, "'"));
 }
 
+// Pairs name shards as "model/0", "model/1" …: no model may be called so.
+Result<void> check_shard_names(const std::vector<Model>& models, const Names& names) {
+  for (const Model& model : models) {
+    const std::size_t slash = model.id.rfind('/');
+    if (slash == std::string::npos) continue;
+    const auto whole = names.find(std::string_view(model.id).substr(0, slash));
+    if (whole == names.end()) continue;
+    const Model& other = models[static_cast<std::size_t>(whole->second)];
+    for (int shard = 0; other.shards > 1 && shard < other.shards; ++shard) {
+      if (model.id == concat(other.id, "/", shard))
+        return bad(concat("model '", model.id, "' is called as a shard of '", other.id, "' is"));
+    }
+  }
+  return {};
+}
+
 Result<void> check_range(const Server& server) {
   if (server.gpus < 1 || server.gpus > kMaxGpus) {
     return bad(concat("server '", server.id, "': gpus: ", server.gpus, ", not 1 to ", kMaxGpus));
@@ -63,7 +79,7 @@ Result<Cluster> Cluster::make(Problem problem) {
   c.problem_ = std::move(problem);
   if (c.servers().empty()) return bad("servers: none");
   AQUA_ASSIGN(const Names servers, index_of(c.servers(), "server"));
-  AQUA_TRY(index_of(c.models(), "model"));
+  AQUA_ASSIGN(const Names models, index_of(c.models(), "model"));
   Names domains;
   for (const Server& server : c.servers()) {
     AQUA_TRY(check_range(server));
@@ -95,6 +111,7 @@ Result<Cluster> Cluster::make(Problem problem) {
     if (c.total_shards_ > kMaxGpus) return bad(concat("models: more than ", kMaxGpus, " shards"));
   }
   c.groups_ = static_cast<int>(groups.size());
+  AQUA_TRY(check_shard_names(c.models(), models));
   return c;
 }
 
