@@ -13,9 +13,9 @@ An engine alone gives the answers to go by, to all prompts at once and one by on
 differ where two tokens are nearly as likely, and nothing below may differ more. Two engines share a
 prompt by AquaConnector: all of its tokens must come as KV, another prompt's KV must lead to another
 answer, and what never comes must be computed anew. Two engines share weights by --load-format aqua.
-Takes a minute on an H100, and some 8 GiB of its memory (an estimate: three engines took 4.4). Exits 1 when a goal is missed, 77 where vLLM,
-PyTorch or a GPU is missing. AQUA_LIBRARY names the libaqua.so; aqua_kv is to be installed, so that vLLM
-finds its load format."""
+Five such engines ended after 40 s on an H100; three of them took 4.4 GiB of its memory. Exits 1 when a
+goal is missed, 77 where vLLM, PyTorch or a GPU is missing. AQUA_LIBRARY names the libaqua.so; aqua_kv is
+to be installed, so that vLLM finds its load format."""
 
 from __future__ import annotations
 

@@ -22,7 +22,6 @@
 namespace aqua::sharing_contact {
 namespace {
 
-using first_contact::address_of;
 using first_contact::Gpu;
 using first_contact::pointer_to;
 using Blocks = std::vector<std::uint32_t>;
@@ -224,7 +223,7 @@ class Member {
   Runtime runtime_;
   KvPool pool_;
   CUstream stream_;
-  KernelCopy slow_;
+  KernelCopy slow_;  // the same bytes to the same place, again and again
   std::vector<std::uint64_t> taken_{};
   std::vector<Filled> filled_{};
 };
