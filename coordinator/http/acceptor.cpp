@@ -244,9 +244,9 @@ bool Acceptor::begin_tls(Pendings::iterator at) {
     return false;
   }
   bytes_ -= at->text.size();
-  UniqueSsl ssl = tls_->accept(socket_bio(at->channel.fd(), std::exchange(at->text, {})));
+  tls::UniqueSsl ssl = tls_->accept(socket_bio(at->channel.fd(), std::exchange(at->text, {})));
   if (ssl == nullptr) {
-    spdlog::error("http: {}", tls_error("a TLS connection").message);
+    spdlog::error("http: {}", tls::tls_error("a TLS connection").message);
     close(at);
     return false;
   }

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/unique_fd.hpp"
-#include "coordinator/tls/tls_types.hpp"
+#include "tools/tls/tls_types.hpp"
 
 namespace aqua::coordinator {
 
@@ -21,7 +21,7 @@ class Channel {
   explicit Channel(UniqueFd fd);  // non-blocking
 
   // Speaks TLS from here on. `ssl` reads and writes this socket.
-  void secure(UniqueSsl ssl) { ssl_ = std::move(ssl); }
+  void secure(tls::UniqueSsl ssl) { ssl_ = std::move(ssl); }
 
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
   // True when a reply can be sent: plain, or after the handshake.
@@ -43,7 +43,7 @@ class Channel {
   [[nodiscard]] ssize_t outcome(int result);
 
   UniqueFd fd_;
-  UniqueSsl ssl_;  // nullptr: plain
+  tls::UniqueSsl ssl_;  // nullptr: plain
   short wants_;
   bool broken_ = false;
 };

@@ -75,9 +75,9 @@ const BIO_METHOD* make_method() {
 
 }  // namespace
 
-UniqueBio socket_bio(int fd, std::string first) {
+tls::UniqueBio socket_bio(int fd, std::string first) {
   static const BIO_METHOD* const method = make_method();
-  UniqueBio bio(method == nullptr ? nullptr : ::BIO_new(method));
+  tls::UniqueBio bio(method == nullptr ? nullptr : ::BIO_new(method));
   if (bio == nullptr) return nullptr;
   ::BIO_set_data(bio.get(), new Wire{fd, std::move(first)});
   ::BIO_set_init(bio.get(), 1);

@@ -8,12 +8,12 @@
 #include <cstddef>
 #include <string>
 
-#include "coordinator/tls/tls_types.hpp"
+#include "tools/tls/tls_types.hpp"
 
 namespace aqua::coordinator {
 
 // Borrows `fd`, a connected non-blocking socket. nullptr: no memory.
-[[nodiscard]] UniqueBio socket_bio(int fd, std::string first);
+[[nodiscard]] tls::UniqueBio socket_bio(int fd, std::string first);
 
 // How many bytes may be read until the next call; then it is as if no more had come. OpenSSL goes
 // on within one call for as long as records come that hold nothing for us (key updates, refused

@@ -12,14 +12,12 @@
 #include <string>
 
 #include "base/mutex.hpp"
-#include "coordinator/tls/tls_types.hpp"
+#include "tools/tls/identity_files.hpp"
+#include "tools/tls/tls_types.hpp"
 
 namespace aqua::coordinator {
 
-struct TlsFiles {
-  std::string certificate;  // PEM: the server's own, then those that lead to the authority's
-  std::string key;          // PEM, without a passphrase, for its owner's eyes only
-};
+using TlsFiles = tls::IdentityFiles;
 
 class TlsIdentity {
  public:
@@ -30,14 +28,14 @@ class TlsIdentity {
   // Reads the files again, for connections from now on; after an error nothing has changed.
   [[nodiscard]] Result<void> reload();
   // The server's side of a connection that begins. nullptr: no memory.
-  [[nodiscard]] UniqueSsl accept(UniqueBio bio) const;
+  [[nodiscard]] tls::UniqueSsl accept(tls::UniqueBio bio) const;
 
  private:
-  TlsIdentity(TlsFiles files, UniqueSslContext context);
+  TlsIdentity(TlsFiles files, tls::UniqueSslContext context);
 
   const TlsFiles files_;
   mutable Mutex mu_;
-  UniqueSslContext context_ AQUA_GUARDED_BY(mu_);
+  tls::UniqueSslContext context_ AQUA_GUARDED_BY(mu_);
 };
 
 }  // namespace aqua::coordinator

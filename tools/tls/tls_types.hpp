@@ -12,7 +12,7 @@
 
 #include "aqua/result.hpp"
 
-namespace aqua::coordinator {
+namespace aqua::tls {
 
 struct FreeTls {
   void operator()(BIO* bio) const noexcept { ::BIO_free_all(bio); }
@@ -29,4 +29,4 @@ using UniqueKey = std::unique_ptr<EVP_PKEY, FreeTls>;
 // such reasons.
 [[nodiscard]] Error tls_error(std::string_view what);
 
-}  // namespace aqua::coordinator
+}  // namespace aqua::tls

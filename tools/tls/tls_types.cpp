@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/tls/tls_types.hpp"
+#include "tools/tls/tls_types.hpp"
 
 #include <openssl/err.h>
 
 #include "base/concat.hpp"
 
-namespace aqua::coordinator {
+namespace aqua::tls {
 
 Error tls_error(std::string_view what) {
   const char* reason = ::ERR_reason_error_string(::ERR_peek_last_error());
@@ -14,4 +14,4 @@ Error tls_error(std::string_view what) {
                concat(what, ": ", reason == nullptr ? "OpenSSL does not say why" : reason)};
 }
 
-}  // namespace aqua::coordinator
+}  // namespace aqua::tls
