@@ -24,8 +24,8 @@
 #include "handoff/keeper_link.hpp"
 #include "handoff/marked_work.hpp"
 #include "handoff/news.hpp"
-#include "handoff/pool_client.hpp"
 #include "handoff/told_failures.hpp"
+#include "keeper_client/pool_client.hpp"
 #include "parcel/member_blocks.hpp"
 
 namespace aqua {

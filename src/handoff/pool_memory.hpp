@@ -9,7 +9,7 @@
 #include "aqua/result.hpp"
 #include "aqua/shared_memory.hpp"
 #include "base/unique_fd.hpp"
-#include "handoff/pool_client.hpp"
+#include "keeper_client/pool_client.hpp"
 
 namespace aqua {
 

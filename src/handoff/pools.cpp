@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/try.hpp"
-#include "handoff/pool_client.hpp"
+#include "keeper_client/pool_client.hpp"
 
 namespace aqua {
 

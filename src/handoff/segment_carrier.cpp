@@ -44,20 +44,8 @@ Result<std::unique_ptr<PoolMember>> join_parcels(const SegmentCarrierOptions& op
                                                  std::shared_ptr<News> news) {
   AQUA_ASSIGN(PoolClient keeper, PoolClient::connect(options.keeper));
   step("join");
-  AQUA_ASSIGN(auto joined, keeper.call(pool_wire::JoinPool{.pool = options.name,
-                                                           .role = options.role,
-                                                           .device = {},
-                                                           .shape = "segments",
-                                                           .blocks = 0,
-                                                           .block_tokens = 1,
-                                                           .bytes = 0}));
-  if (joined.reply.later) {
-    return Error{Code::failed_precondition,
-                 concat("segment carrier: a pool '", options.name, "' is being made")};
-  }
-  if (joined.fds.size() != 1) return cannot_be("the keeper's answer has no event");
-  return PoolMember::start(std::move(keeper), std::move(joined.fds.front()),
-                           {.news = std::move(news)});
+  AQUA_ASSIGN(UniqueFd wake, keeper.join_segments(options.name, options.role));
+  return PoolMember::start(std::move(keeper), std::move(wake), {.news = std::move(news)});
 }
 
 }  // namespace

@@ -28,8 +28,8 @@
 #include "handoff/keeper_link.hpp"
 #include "handoff/marked_work.hpp"
 #include "handoff/news.hpp"
-#include "handoff/segment_client.hpp"
 #include "handoff/told_failures.hpp"
+#include "keeper_client/segment_client.hpp"
 
 namespace aqua {
 

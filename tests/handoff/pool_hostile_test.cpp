@@ -15,7 +15,7 @@
 #include "aqua/published_memory.hpp"
 #include "base/memfd.hpp"
 #include "base/socket/unix_socket.hpp"
-#include "handoff/pool_client.hpp"
+#include "keeper_client/pool_client.hpp"
 #include "tests/handoff/stamped_pool.hpp"
 #include "tests/keeper/kept_descriptors.hpp"
 

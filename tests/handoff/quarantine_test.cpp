@@ -12,7 +12,7 @@
 
 #include "aqua/handoff/pools.hpp"
 #include "base/unique_fd.hpp"
-#include "handoff/pool_client.hpp"
+#include "keeper_client/pool_client.hpp"
 #include "tests/keeper/keeper_process.hpp"
 
 namespace aqua {

@@ -22,7 +22,7 @@
 #include "base/socket/packet_server.hpp"
 #include "base/socket/unix_socket.hpp"
 #include "base/wake_event.hpp"
-#include "handoff/segment_client.hpp"
+#include "keeper_client/segment_client.hpp"
 #include "tests/coordinator/temp_dir.hpp"
 #include "tests/handoff/stamped_cache.hpp"
 #include "tests/keeper/kept_descriptors.hpp"

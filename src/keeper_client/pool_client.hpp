@@ -32,6 +32,10 @@ class PoolClient {
       const pool_wire::PoolRequest& request, std::span<const int> fds = {},
       std::chrono::milliseconds patience = KeeperConnection::kPatience);
 
+  // Joins a pool without blocks, whose parcels have segments, in a role. Answers the event that is
+  // written when there is something for the member. failed_precondition: a KV pool has the name.
+  [[nodiscard]] Result<UniqueFd> join_segments(const std::string& pool, const std::string& role);
+
   [[nodiscard]] bool connected() const noexcept { return connection_.connected(); }
   // As KeeperConnection's.
   [[nodiscard]] int descriptor() const noexcept { return connection_.descriptor(); }

@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "handoff/segment_client.hpp"
-
+// What operators ask of a keeper's segments.
 #include <iterator>
 
 #include "aqua/handoff/segments.hpp"
 #include "base/try.hpp"
+#include "keeper_client/segment_client.hpp"
 
 namespace aqua {
-
-Result<SegmentClient> SegmentClient::connect(const std::string& path) {
-  AQUA_ASSIGN(auto connection, KeeperConnection::connect(path));
-  return SegmentClient(std::move(connection));
-}
-
-Result<SegmentClient::Answer> SegmentClient::call(const segment_wire::Request& request,
-                                                  std::chrono::milliseconds patience) {
-  AQUA_ASSIGN(Message message, connection_.exchange(segment_wire::encode(request), {}, patience));
-  AQUA_ASSIGN(segment_wire::Reply reply, segment_wire::decode_reply(text_of(message)));
-  return Answer{std::move(reply), std::move(message.fds)};
-}
 
 Result<std::vector<SegmentStatus>> list_segments(const std::string& keeper) {
   AQUA_ASSIGN(SegmentClient client, SegmentClient::connect(keeper));
