@@ -110,6 +110,7 @@ Result<std::uint64_t> ParcelBook::begin(const char* call, MemberNumber giver,
   const std::uint64_t number = ++last_;
   Record& record = parcels_[number] = {.id = head.id,
                                        .turn = head.turn,
+                                       .given_turn = head.turn,
                                        .role = role,
                                        .state = state,
                                        .giver = giver,
@@ -145,6 +146,27 @@ Result<std::uint64_t> ParcelBook::open(MemberNumber giver, const std::string& ro
   return begin("open", giver, role, head, ParcelState::open);
 }
 
+Result<std::uint64_t> ParcelBook::resume(MemberNumber giver, const std::string& id,
+                                         std::uint64_t since) {
+  AQUA_TRY(check_member("resume", giver));
+  const auto known = turns_.find(id);
+  if (known == turns_.end() || known->second.closed < std::max<std::uint64_t>(since, 1)) {
+    return std::uint64_t{0};
+  }
+  for (const std::uint64_t number : known->second.numbers) {
+    Record& record = parcels_.at(number);
+    const bool has_news = record.state == ParcelState::closed || record.state == ParcelState::taken;
+    if (!has_news || record.given_turn < since || record.superseded || record.replaced) continue;
+    if (is_member(record.giver)) {
+      return wrong_state("resume: the giver of parcel ", number, " is still there");
+    }
+    record.giver = giver;
+    return number;
+  }
+  return Error{Code::already_exists, concat("resume: ", id, " was closed under turn ",
+                                            known->second.closed, ", and has arrived")};
+}
+
 Result<void> ParcelBook::close(MemberNumber giver, std::uint64_t number, std::uint32_t tokens,
                                std::string note) {
   AQUA_ASSIGN(Record* const record, given("close", giver, number));
@@ -155,6 +177,7 @@ Result<void> ParcelBook::close(MemberNumber giver, std::uint64_t number, std::ui
   record->tokens = tokens;
   record->note = std::move(note);
   const std::string id = record->id;
+  turns_.at(id).closed = record->turn;
   if (const std::uint64_t before = record->continues; before != 0) {
     tell_giver(parcels_.at(before), before, ParcelEvent::confirmed);  // who hands it on has all
     pay_room(parcels_.at(before));
@@ -195,6 +218,21 @@ Result<std::uint64_t> ParcelBook::accept(MemberNumber member) {
   record.taker = member;
   record.turn = ++turns_.at(record.id).highest;
   return number;
+}
+
+Result<std::uint64_t> ParcelBook::renew(MemberNumber taker, std::uint64_t number,
+                                        std::uint64_t above) {
+  AQUA_ASSIGN(Record* const record, taken("renew", taker, number));
+  if (record->superseded) {
+    return Error{Code::aborted, concat("renew: ", record->id, ": a higher turn has been seen")};
+  }
+  std::uint64_t& highest = turns_.at(record->id).highest;
+  if (std::max(highest, above) >= kMostTurn) {
+    return Error{Code::invalid_argument,
+                 concat("renew: ", record->id, ": no turn above ", std::max(highest, above),
+                        ", of at most ", kMostTurn)};
+  }
+  return record->turn = highest = std::max(highest, above) + 1;
 }
 
 Result<void> ParcelBook::confirm(MemberNumber taker, std::uint64_t number) {

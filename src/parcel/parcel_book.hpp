@@ -76,6 +76,7 @@ class ParcelBook {
   struct Record {
     std::string id{};
     std::uint64_t turn = 0;
+    std::uint64_t given_turn = 0;  // under which it was reserved or opened
     std::string role{};
     ParcelState state = ParcelState::open;
     MemberNumber giver = 0;     // 0: it need not be told any more
@@ -116,6 +117,14 @@ class ParcelBook {
   // One that needs no room at its taker, and is open at once. Errors as reserve().
   [[nodiscard]] Result<std::uint64_t> open(MemberNumber giver, const std::string& role,
                                            const ParcelHead& head);
+  // For who carries parcels from another keeper and does not know whether this one has arrived:
+  // goes on with what was closed of this id under `since` or a higher turn and has no giver any
+  // more, whose news the caller hears from now on. 0: nothing was closed so (under turn 0 nothing
+  // ever is); to be opened then.
+  //   already_exists       it was, and needs no giver: a taker has all bytes, or it has ended
+  //   failed_precondition  its giver is a member still
+  [[nodiscard]] Result<std::uint64_t> resume(MemberNumber giver, const std::string& id,
+                                             std::uint64_t since);
   // It is complete. Ends the parcel that it continues, and what a higher turn ends.
   // failed_precondition: it is not open.
   [[nodiscard]] Result<void> close(MemberNumber giver, std::uint64_t number, std::uint32_t tokens,
@@ -129,6 +138,12 @@ class ParcelBook {
   [[nodiscard]] std::uint64_t next_for(MemberNumber member) const;
   // It is the member's, who speaks under a new turn from now on. not_found: none waits for it.
   [[nodiscard]] Result<std::uint64_t> accept(MemberNumber member);
+  // The taker speaks under a new turn from now on, above `above` as well: what it hands on
+  // elsewhere is refused there under the one that it has.
+  //   invalid_argument   the turn would be above kMostTurn
+  //   aborted            it is superseded
+  [[nodiscard]] Result<std::uint64_t> renew(MemberNumber taker, std::uint64_t number,
+                                            std::uint64_t above);
   // The taker has all bytes. Saying so again changes nothing. aborted: it is superseded.
   [[nodiscard]] Result<void> confirm(MemberNumber taker, std::uint64_t number);
   // The taker's work on it has ended, and it does. Where the taker is superseded and nothing of the
@@ -155,6 +170,10 @@ class ParcelBook {
   [[nodiscard]] std::vector<std::uint64_t> numbers() const;  // of all parcels
   // nullptr: there is no such parcel.
   [[nodiscard]] const Record* find(std::uint64_t number) const;
+  // The highest turn of this id that has been seen; 0: none.
+  [[nodiscard]] std::uint64_t highest_turn(const std::string& id) const;
+  // Whether something of this id is being filled, or waits for room.
+  [[nodiscard]] bool is_being_given(const std::string& id) const;
   // The parcel of this id that the member has taken; 0: none.
   [[nodiscard]] std::uint64_t taken_as(MemberNumber member, const std::string& id) const;
   [[nodiscard]] std::vector<std::uint64_t> taken_by(MemberNumber member) const;
@@ -183,6 +202,7 @@ class ParcelBook {
   };
   struct Turns {
     std::uint64_t highest = 0;
+    std::uint64_t closed = 0;           // the highest under which one was
     std::set<std::uint64_t> numbers{};  // of its parcels
     std::uint64_t ended = 0;            // when the last of them did, in ended_ids_
     friend bool operator==(const Turns&, const Turns&) = default;

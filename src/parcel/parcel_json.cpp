@@ -108,6 +108,7 @@ Json json_of(const Parcel& parcel) {
             {"note", hex_of(parcel.note)},
             {"blocks", json_of(parcel.blocks)},
             {"tail_in_doubt", parcel.tail_in_doubt}};
+  if (parcel.given != 0) json["given"] = parcel.given;
   if (!parcel.from.empty()) json["from"] = parcel.from;
   if (parcel.segment.number != 0) json["segment"] = segment_wire::json_of(parcel.segment);
   return json;
@@ -120,6 +121,7 @@ Parcel read_parcel(JsonObject& object) {
   parcel.note = read_note(object);
   parcel.blocks = read_blocks(object);
   parcel.tail_in_doubt = object.flag_or("tail_in_doubt", false);
+  if (object.has("given")) parcel.given = read_number(object, "given");
   parcel.from = object.text_or("from", "");
   if (object.has("segment")) {
     JsonObject name(*object.take("segment"), "keeper: segment");

@@ -210,6 +210,21 @@ const ParcelBook::Record* ParcelBook::find(std::uint64_t number) const {
   return found == parcels_.end() ? nullptr : &found->second;
 }
 
+std::uint64_t ParcelBook::highest_turn(const std::string& id) const {
+  const auto known = turns_.find(id);
+  return known == turns_.end() ? 0 : known->second.highest;
+}
+
+bool ParcelBook::is_being_given(const std::string& id) const {
+  const auto known = turns_.find(id);
+  if (known == turns_.end()) return false;
+  const auto& numbers = known->second.numbers;
+  return std::any_of(numbers.begin(), numbers.end(), [&](std::uint64_t number) {
+    const ParcelState state = parcels_.at(number).state;
+    return state == ParcelState::reserved || state == ParcelState::open;
+  });
+}
+
 std::uint64_t ParcelBook::taken_as(MemberNumber member, const std::string& id) const {
   const auto known = turns_.find(id);
   if (known == turns_.end()) return 0;

@@ -140,6 +140,7 @@ Parcel PoolBook::parcel_of(std::uint64_t number) const {
   return {.number = number,
           .id = record.id,
           .turn = record.turn,
+          .given = record.given_turn,
           .from = record.from,
           .blocks = blocks_.blocks_of(number),
           .tokens = record.tokens,

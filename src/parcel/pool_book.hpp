@@ -70,6 +70,10 @@ class PoolBook {
                                    std::uint32_t parcels) {
     return parcels_.admit(member, from, parcels);
   }
+  [[nodiscard]] Result<std::uint64_t> resume(MemberNumber giver, const std::string& id,
+                                             std::uint64_t since) {
+    return parcels_.resume(giver, id, since);
+  }
   // Closes it, with the blocks, tokens and note of `parcel`: its blocks are the member's own,
   // shared ones that it has by itself, or those of the parcel of the same id that it has taken,
   // which ends by this: what is not carried over is let go of.
@@ -83,6 +87,10 @@ class PoolBook {
   [[nodiscard]] Result<std::vector<Parcel>> accept(MemberNumber member, std::size_t most);
   // What accept() would answer with next, but for its turn.
   [[nodiscard]] std::optional<Parcel> next_for(MemberNumber member) const;
+  [[nodiscard]] Result<std::uint64_t> renew(MemberNumber taker, std::uint64_t number,
+                                            std::uint64_t above) {
+    return parcels_.renew(taker, number, above);
+  }
   [[nodiscard]] Result<void> confirm(MemberNumber taker, std::uint64_t number) {
     return parcels_.confirm(taker, number);
   }

@@ -54,7 +54,11 @@ Json to_json(const Open& asked) {
           {"role", asked.role},
           {"id", asked.head.id},
           {"turn", asked.head.turn},
-          {"needs_room", asked.needs_room}};
+          {"needs_room", asked.needs_room},
+          {"since", asked.since}};
+}
+Json to_json(const Renew& asked) {
+  return {{"op", "pool-renew"}, {"number", asked.number}, {"above", asked.above}};
 }
 Json to_json(const Admit& asked) {
   return {{"op", "pool-admit"}, {"from", asked.from}, {"parcels", asked.parcels}};
@@ -125,6 +129,8 @@ Json to_json(const PoolReply& reply) {
           {"blocks", json_of(reply.blocks)},
           {"number", reply.number},
           {"open", reply.open},
+          {"closed", reply.closed},
+          {"turn", reply.turn},
           {"parcels", parcels},
           {"told", told},
           {"waiting", reply.waiting},
@@ -170,6 +176,12 @@ std::optional<PoolRequest> read_pool_request(JsonObject& object, std::string_vie
   if (operation == "open") {
     Open asked{.role = object.text("role"), .head = read_head(object)};
     asked.needs_room = object.flag_or("needs_room", false);
+    if (object.has("since")) asked.since = read_number(object, "since");
+    return asked;
+  }
+  if (operation == "renew") {
+    Renew asked{.number = read_number(object, "number")};
+    asked.above = read_number(object, "above");
     return asked;
   }
   if (operation == "admit") {
@@ -279,6 +291,8 @@ Result<PoolReply> decode_pool_reply(std::string_view packet) {
   reply.blocks = read_blocks(object);
   reply.number = read_number(object, "number");
   reply.open = object.flag_or("open", false);
+  reply.closed = object.flag_or("closed", false);
+  if (object.has("turn")) reply.turn = read_number(object, "turn");
   reply.waiting = object.count("waiting", 0, kMostCount);
   reply.more = object.flag_or("more", false);
   const Json* parcels = object.take("parcels");

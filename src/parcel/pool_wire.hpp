@@ -69,6 +69,16 @@ struct Open {
   std::string role;
   ParcelHead head;
   bool needs_room = false;
+  // Not 0: the caller carries it from another keeper, where its giver opened it under this turn.
+  // What has arrived of it before is gone on with: closed is true then. already_exists: it has all
+  // arrived. Where nothing has, and the turn is too low, number is 0, and turn the highest that was
+  // seen; aborted, while somebody gives something of a turn that is not lower.
+  std::uint64_t since = 0;
+};
+// Answer: turn, a new one under which the member speaks for what it has taken, and above this one.
+struct Renew {
+  std::uint64_t number = 0;
+  std::uint64_t above = 0;
 };
 // The member has room for so many more parcels by whoever has this role.
 struct Admit {
@@ -119,7 +129,7 @@ struct MoveQuota {
 };
 using PoolRequest = std::variant<JoinPool, AddSlabs, FetchSlabs, Grant, GiveBack, Share, Offer,
                                  Open, Close, Recall, Confirm, Accept, Finish, Cancel, Leave,
-                                 ListPools, RemovePool, Release, MoveQuota, Admit>;
+                                 ListPools, RemovePool, Release, MoveQuota, Admit, Renew>;
 
 struct PoolReply {
   bool make = false, later = false;
@@ -128,6 +138,8 @@ struct PoolReply {
   Blocks blocks{};
   std::uint64_t number = 0;
   bool open = false;
+  bool closed = false;
+  std::uint64_t turn = 0;
   std::vector<Parcel> parcels{};
   // Of an answer that was heard: why the last of its parcels that cannot be read cannot, which are
   // not among these: the member has it, and its blocks stay taken until the member leaves. Empty:

@@ -50,6 +50,7 @@ class NaiveParcels {
     rows_.push_back({++last_,
                      {.id = head.id,
                       .turn = head.turn,
+                      .given_turn = head.turn,
                       .role = role,
                       .state = reserved ? ParcelState::reserved : ParcelState::open,
                       .giver = m,
@@ -91,6 +92,7 @@ class NaiveParcels {
     if (row->record.state != ParcelState::open) return Code::failed_precondition;
     row->record.state = ParcelState::closed;
     row->record.tokens = tokens;
+    closed_[row->record.id] = row->record.turn;
     const std::string id = row->record.id;
     const std::uint64_t continues = row->record.continues;
     for (Row& other : rows_) {
@@ -109,6 +111,27 @@ class NaiveParcels {
              (other.record.id == id && other.record.replaced && other.record.taker == 0);
     });
     match();
+    return {};
+  }
+  // Nothing: as 0 of ParcelBook's, too.
+  Said resume(std::uint64_t m, const std::string& id, std::uint64_t since) {
+    if (!there(m)) return Code::not_found;
+    if (closed_[id] == 0 || closed_[id] < since) return {};
+    for (Row& row : rows_) {
+      ParcelBook::Record& record = row.record;
+      if (record.id != id || record.given_turn < since || is_unfilled(row)) continue;
+      if (record.state == ParcelState::confirmed || record.superseded || record.replaced) continue;
+      if (there(record.giver)) return Code::failed_precondition;
+      record.giver = m;
+      return {};
+    }
+    return Code::already_exists;
+  }
+  Said renew(std::uint64_t m, std::uint64_t number, std::uint64_t above) {
+    Row* const row = its(m, number);
+    if (row == nullptr) return Code::not_found;
+    if (row->record.superseded) return Code::aborted;
+    row->record.turn = highest_[row->record.id] = std::max(highest_[row->record.id], above) + 1;
     return {};
   }
   Said recall(std::uint64_t m, std::uint64_t number) {
@@ -297,6 +320,7 @@ class NaiveParcels {
   std::map<std::uint64_t, Member> members_;
   std::vector<Row> rows_;
   std::map<std::string, std::uint64_t> highest_;
+  std::map<std::string, std::uint64_t> closed_;
   std::map<std::uint64_t, std::vector<ParcelNews>> news_;
   std::uint64_t last_ = 0, quiet_ = 0;
 };

@@ -147,6 +147,7 @@ class NaivePool {
     parcels_[number] = {parcel, role, member};
     parcels_[number].parcel.number = number;
     parcels_[number].parcel.from = roles_[member];
+    parcels_[number].parcel.given = parcel.turn;
     return {};
   }
   std::optional<Code> accept(std::uint64_t member, std::vector<Parcel>& taken) {

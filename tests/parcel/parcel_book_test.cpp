@@ -185,8 +185,22 @@ TEST(ParcelBookTwins, RandomCallsSayWhatTheNaiveOneSays) {
           expected = naive.cancel(id);
           break;
         case 3:
-        case 4:
-        case 5:
+          said = code_of(book.join(m, role));
+          expected = naive.join(m, role);
+          break;
+        case 4: {
+          const std::uint64_t since = below(1 + naive.highest(id));
+          said = code_of(book.resume(m, id, since));
+          expected = naive.resume(m, id, since);
+          break;
+        }
+        case 5: {
+          const std::uint64_t above = naive.highest(id) + below(3);
+          said = code_of(book.renew(m, number, above));
+          expected = naive.renew(m, number, above);
+          break;
+        }
+        case 21:
           said = code_of(book.join(m, role));
           expected = naive.join(m, role);
           break;

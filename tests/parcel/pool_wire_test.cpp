@@ -33,7 +33,7 @@ std::vector<PoolRequest> one_of_each() {
                  .blocks = {9, 8, 3, 4, 5},
                  .tokens = 77,
                  .note = std::string("\0\xff\n\"", 4)}},
-          Open{"decode", {"r", 3}, true},
+          Open{"decode", {"r", 3}, true, 2},
           Close{{.number = 9, .id = "r", .turn = 3, .blocks = {1}, .tokens = 2, .note = "n"}},
           Recall{9},
           Confirm{10},
@@ -45,7 +45,8 @@ std::vector<PoolRequest> one_of_each() {
           RemovePool{"pool"},
           Release{"pool"},
           MoveQuota{"pool", "prefill", "decode", 3},
-          Admit{"prefill", 65536}};
+          Admit{"prefill", 65536},
+          Renew{9, 12}};
 }
 
 TEST(PoolWire, AParcelThatCannotBeReadTakesNoOtherWithIt) {

@@ -45,6 +45,16 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Offer& asked) {
 }
 
 Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Open& asked) {
+  if (asked.since != 0) {
+    AQUA_ASSIGN(const std::uint64_t before,
+                by.pool.book.resume(by.number, asked.head.id, asked.since));
+    if (before != 0) return Served{{.number = before, .closed = true}};
+    const ParcelBook& parcels = by.pool.book.parcels();
+    const std::uint64_t highest = parcels.highest_turn(asked.head.id);
+    if (asked.head.turn <= highest && !parcels.is_being_given(asked.head.id)) {
+      return Served{{.turn = highest}};
+    }
+  }
   AQUA_ASSIGN(const std::uint64_t number,
               asked.needs_room ? by.pool.book.reserve(by.number, asked.role, asked.head)
                                : by.pool.book.open(by.number, asked.role, asked.head));
@@ -93,6 +103,11 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Accept& asked) co
   if (by.pool.book.parcels().has_news(by.number)) signal_event(by.member.wake.get());
   served.reply.waiting = static_cast<std::uint32_t>(by.pool.book.parcels().waiting_for(by.number));
   return served;
+}
+
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Renew& asked) {
+  AQUA_ASSIGN(const std::uint64_t turn, by.pool.book.renew(by.number, asked.number, asked.above));
+  return Served{{.turn = turn}};
 }
 
 Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Finish& asked) {

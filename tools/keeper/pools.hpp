@@ -112,6 +112,7 @@ class Pools {
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Confirm& asked);
   [[nodiscard]] Result<Served> answer(Asker by, const pool_wire::Accept& asked) const;
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Admit& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Renew& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Finish& asked);
   [[nodiscard]] Result<Served> answer(Asker by, const pool_wire::Leave& asked);
 

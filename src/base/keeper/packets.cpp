@@ -11,15 +11,14 @@ namespace {
 
 constexpr double kMostNumber = 1e15;  // doubles count further than that
 
-// internal for a name that this side does not know.
+}  // namespace
+
 Code code_named(std::string_view name) {
   for (std::uint8_t number = 0; number <= static_cast<std::uint8_t>(Code::internal); ++number) {
     if (to_string(static_cast<Code>(number)) == name) return static_cast<Code>(number);
   }
   return Code::internal;
 }
-
-}  // namespace
 
 std::string dump(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -21,6 +21,8 @@ namespace aqua::keeper_wire {
 
 // Names come from others' packets and errors: what is no UTF-8 becomes U+FFFD.
 [[nodiscard]] std::string dump(const nlohmann::json& json);
+// What an error is called; internal for a name that this side does not know.
+[[nodiscard]] Code code_named(std::string_view name);
 [[nodiscard]] std::string encode_refusal(const Error& error);
 // What a packet refuses, if it is a refusal; invalid_argument for one that cannot be.
 [[nodiscard]] std::optional<Error> read_refusal(const nlohmann::json& json);

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parcels that come from another keeper, by somebody who may have begun before and does not know
+// how far that got.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "parcel/parcel_book.hpp"
+
+namespace aqua {
+namespace {
+
+constexpr MemberNumber kFirst = 1, kNext = 2, kTaker = 3;
+constexpr std::uint64_t kGiven = 5;  // at the other keeper
+
+class ResumedParcel : public ::testing::Test {
+ protected:
+  ResumedParcel() {
+    EXPECT_TRUE(book_.join(kFirst, "prefill").ok());
+    EXPECT_TRUE(book_.join(kNext, "prefill").ok());
+    EXPECT_TRUE(book_.join(kTaker, "decode").ok());
+    EXPECT_TRUE(book_.admit(kTaker, "prefill", 4).ok());
+  }
+  std::uint64_t reserve(MemberNumber giver, std::uint64_t turn) {
+    return book_.reserve(giver, "decode", {"r", turn}).value();
+  }
+  void close(MemberNumber giver, std::uint64_t number) {
+    EXPECT_TRUE(book_.close(giver, number, 7, "note").ok());
+  }
+  Code refused(MemberNumber giver, std::uint64_t since) {
+    const ParcelBook before = book_;
+    const auto resumed = book_.resume(giver, "r", since);
+    EXPECT_EQ(book_, before);
+    return resumed.ok() ? Code::internal : resumed.error().code;
+  }
+  ParcelBook book_;
+};
+
+TEST_F(ResumedParcel, NothingIsThereThatWasNotClosed) {
+  EXPECT_EQ(book_.resume(kNext, "r", kGiven).value(), 0U);
+  reserve(kFirst, 6);
+  EXPECT_EQ(book_.resume(kNext, "r", kGiven).value(), 0U);
+  EXPECT_TRUE(book_.is_being_given("r"));
+  book_.end(kFirst);
+  EXPECT_FALSE(book_.is_being_given("r"));
+  EXPECT_EQ(book_.resume(kNext, "r", kGiven).value(), 0U);
+  EXPECT_EQ(book_.highest_turn("r"), 6U) << "its turn is used up";
+  EXPECT_EQ(book_.highest_turn("never"), 0U);
+}
+
+TEST_F(ResumedParcel, WhatIsClosedHasANewGiver) {
+  const std::uint64_t number = reserve(kFirst, 6);
+  close(kFirst, number);
+  EXPECT_EQ(refused(kNext, kGiven), Code::failed_precondition) << "the first one is there";
+  book_.gone(kFirst);
+  EXPECT_EQ(book_.resume(kNext, "r", kGiven).value(), number);
+  EXPECT_EQ(book_.accept(kTaker).value(), number);
+  EXPECT_TRUE(book_.confirm(kTaker, number).ok());
+  EXPECT_EQ(book_.take_news(kNext), (std::vector<ParcelNews>{{number, ParcelEvent::confirmed}}));
+}
+
+TEST_F(ResumedParcel, WhatIsTakenHasANewGiver) {
+  const std::uint64_t number = reserve(kFirst, 6);
+  close(kFirst, number);
+  EXPECT_TRUE(book_.accept(kTaker).ok());
+  book_.end(kFirst);
+  EXPECT_EQ(book_.resume(kNext, "r", kGiven).value(), number);
+  EXPECT_TRUE(book_.finish(kTaker, number).ok());
+  EXPECT_EQ(book_.take_news(kNext), (std::vector<ParcelNews>{{number, ParcelEvent::confirmed}}));
+}
+
+TEST_F(ResumedParcel, WhatIsConfirmedOrHasEndedNeedsNone) {
+  const std::uint64_t number = reserve(kFirst, 6);
+  close(kFirst, number);
+  EXPECT_TRUE(book_.accept(kTaker).ok());
+  EXPECT_TRUE(book_.confirm(kTaker, number).ok());
+  book_.end(kFirst);
+  EXPECT_EQ(refused(kNext, kGiven), Code::already_exists);
+  EXPECT_TRUE(book_.finish(kTaker, number).ok());
+  EXPECT_EQ(refused(kNext, kGiven), Code::already_exists);
+}
+
+TEST_F(ResumedParcel, AnEarlierClosingIsAnotherParcel) {
+  const std::uint64_t before = reserve(kFirst, 3);  // of the same request, on its way back
+  close(kFirst, before);
+  book_.end(kFirst);
+  EXPECT_EQ(book_.resume(kNext, "r", kGiven).value(), 0U);
+  EXPECT_EQ(book_.resume(kNext, "r", 3).value(), before);
+}
+
+TEST_F(ResumedParcel, OfNoMemberIsRefused) {
+  EXPECT_EQ(refused(9, kGiven), Code::not_found);
+}
+
+TEST_F(ResumedParcel, TheTakerOfTheFirstServerSpeaksUnderHigherTurns) {
+  const std::uint64_t number = reserve(kFirst, 6);
+  close(kFirst, number);
+  EXPECT_TRUE(book_.accept(kTaker).ok());
+  EXPECT_EQ(book_.find(number)->turn, 7U);
+  EXPECT_EQ(book_.renew(kTaker, number, 0).value(), 8U);
+  EXPECT_EQ(book_.renew(kTaker, number, 20).value(), 21U);
+  EXPECT_EQ(book_.find(number)->turn, 21U);
+  EXPECT_EQ(book_.find(number)->given_turn, 6U);
+  EXPECT_EQ(book_.check_turn(kFirst, {"r", 21}).error().code, Code::aborted);
+  EXPECT_EQ(book_.renew(kTaker, number, kMostTurn).error().code, Code::invalid_argument);
+  EXPECT_EQ(book_.renew(kFirst, number, 0).error().code, Code::not_found);
+  reserve(kFirst, 22);
+  EXPECT_EQ(book_.renew(kTaker, number, 0).error().code, Code::aborted) << "it is superseded";
+}
+
+}  // namespace
+}  // namespace aqua
