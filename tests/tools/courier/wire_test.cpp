@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tools/courier/wire/frame.hpp"
+#include "tools/courier/wire/messages.hpp"
+
+namespace aqua::courier {
+namespace {
+
+Parcel offered() {
+  return {.number = 7,
+          .id = "request 1",
+          .turn = 9,
+          .given = 8,
+          .from = "prefill",
+          .segment = {.number = 3, .generation = 2, .bytes = 1 << 20, .digest = {1, 2, 3}},
+          .tokens = 120,
+          .note = std::string("\0\xff\"", 3)};
+}
+
+TEST(CourierFrames, AreReadAsTheyWereWritten) {
+  for (const FrameHead head :
+       {FrameHead{FrameKind::words, 1},
+        FrameHead{FrameKind::words, static_cast<std::uint32_t>(kMostWords)},
+        FrameHead{FrameKind::bytes, static_cast<std::uint32_t>(kMostBytes)}}) {
+    EXPECT_EQ(decode_head(encode(head)).value(), head);
+  }
+}
+
+TEST(CourierFrames, ThatCannotBeAreRefused) {
+  for (const FrameHead head :
+       {FrameHead{FrameKind::words, 0},
+        FrameHead{FrameKind::words, static_cast<std::uint32_t>(kMostWords + 1)},
+        FrameHead{FrameKind::bytes, static_cast<std::uint32_t>(kMostBytes + 1)},
+        FrameHead{static_cast<FrameKind>(3), 1}}) {
+    EXPECT_EQ(decode_head(encode(head)).error().code, Code::invalid_argument);
+  }
+}
+
+TEST(CourierMessages, AreReadAsTheyWereWritten) {
+  const std::vector<Message> all{
+      Hello{.pool = "smollm2", .from = "prefill", .to = "decode", .index = 3},
+      Welcome{},
+      Offer{offered()},
+      Withdraw{7},
+      Go{8},
+      Stale{9, 12},
+      Later{10},
+      Landed{11},
+      Ended{12}};
+  for (const Message& message : all) {
+    const auto read = decode(encode(message));
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    EXPECT_EQ(encode(*read), encode(message));
+    EXPECT_EQ(read->index(), message.index());
+  }
+  EXPECT_EQ(std::get<Offer>(decode(encode(Offer{offered()})).value()).parcel, offered());
+  const auto refused = decode(encode(Refused{4, {Code::resource_exhausted, "no room"}}));
+  EXPECT_EQ(std::get<Refused>(refused.value()).error.code, Code::resource_exhausted);
+  EXPECT_EQ(std::get<Refused>(refused.value()).error.message, "no room");
+}
+
+TEST(CourierMessages, TheLongestOfferGoesIntoAFrame) {
+  Parcel parcel = offered();
+  parcel.id = std::string(256, '"');  // which takes two bytes each
+  parcel.note = std::string(4096, '\xff');
+  parcel.from = std::string(128, '\\');
+  EXPECT_LE(encode(Offer{parcel}).size(), kMostWords);
+}
+
+TEST(CourierMessages, ThatCannotBeAreRefused) {
+  Parcel no_segment = offered(), no_given = offered(), no_number = offered();
+  no_segment.segment = {};
+  no_given.given = 0;
+  no_number.number = 0;
+  for (const std::string& words :
+       {std::string("{}"), std::string("["), std::string("{\"say\":\"boo\",\"number\":1}"),
+        std::string("{\"say\":\"go\"}"), std::string("{\"say\":\"go\",\"number\":-1}"),
+        std::string("{\"say\":\"go\",\"number\":1,\"more\":2}"), std::string(2000, '['),
+        std::string("{\"say\":\"offer\",\"parcel\":4}"), encode(Offer{no_segment}),
+        encode(Offer{no_given}), encode(Offer{no_number})}) {
+    const auto read = decode(words);
+    ASSERT_FALSE(read.ok()) << words.substr(0, 80);
+    EXPECT_EQ(read.error().code, Code::invalid_argument);
+  }
+}
+
+}  // namespace
+}  // namespace aqua::courier

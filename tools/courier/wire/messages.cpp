@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/courier/wire/messages.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/concat.hpp"
+#include "base/json_object.hpp"
+#include "base/keeper/packets.hpp"
+#include "base/shallow_json.hpp"
+#include "base/try.hpp"
+#include "parcel/parcel_json.hpp"
+
+namespace aqua::courier {
+namespace {
+
+using Json = nlohmann::json;
+using keeper_wire::read_number;
+
+constexpr int kDeepest = 4;  // brackets in brackets
+
+Json to_json(const Hello& said) {
+  return {{"say", "hello"},    {"version", said.version}, {"pool", said.pool},
+          {"from", said.from}, {"to", said.to},           {"index", said.index}};
+}
+Json to_json(const Welcome& /*said*/) {
+  return {{"say", "welcome"}};
+}
+Json to_json(const Offer& said) {
+  return {{"say", "offer"}, {"parcel", pool_wire::json_of(said.parcel)}};
+}
+Json to_json(const Withdraw& said) {
+  return {{"say", "withdraw"}, {"number", said.number}};
+}
+Json to_json(const Go& said) {
+  return {{"say", "go"}, {"number", said.number}};
+}
+Json to_json(const Stale& said) {
+  return {{"say", "stale"}, {"number", said.number}, {"turn", said.turn}};
+}
+Json to_json(const Later& said) {
+  return {{"say", "later"}, {"number", said.number}};
+}
+Json to_json(const Landed& said) {
+  return {{"say", "landed"}, {"number", said.number}};
+}
+Json to_json(const Ended& said) {
+  return {{"say", "ended"}, {"number", said.number}};
+}
+Json to_json(const Refused& said) {
+  return {{"say", "refused"},
+          {"number", said.number},
+          {"code", to_string(said.error.code)},
+          {"message", said.error.message}};
+}
+
+Hello read_hello(JsonObject& object) {
+  Hello said{.version = object.count("version", 1, keeper_wire::kMostCount)};
+  said.pool = object.text("pool");
+  said.from = object.text("from");
+  said.to = object.text("to");
+  said.index = object.count("index", 0, keeper_wire::kMostCount);
+  return said;
+}
+
+Offer read_offer(JsonObject& object) {
+  const Json* const json = object.take("parcel");
+  if (json == nullptr) return {};
+  auto parcel = pool_wire::read_whole_parcel(*json);
+  if (!parcel.ok()) {
+    object.fail(parcel.error().message);
+    return {};
+  }
+  if (parcel->number == 0 || parcel->given == 0 || parcel->segment.number == 0) {
+    object.fail("a parcel without a number, a turn that it was given under, or a segment");
+  }
+  return {*std::move(parcel)};
+}
+
+Refused read_refused(JsonObject& object) {
+  Refused said{.number = read_number(object, "number")};
+  said.error.code = keeper_wire::code_named(object.text("code"));
+  said.error.message = object.text("message");
+  return said;
+}
+
+Message read_message(JsonObject& object, const std::string& say) {
+  if (say == "hello") return read_hello(object);
+  if (say == "welcome") return Welcome{};
+  if (say == "offer") return read_offer(object);
+  if (say == "refused") return read_refused(object);
+  const std::uint64_t number = read_number(object, "number");
+  if (say == "withdraw") return Withdraw{number};
+  if (say == "go") return Go{number};
+  if (say == "stale") return Stale{number, read_number(object, "turn")};
+  if (say == "later") return Later{number};
+  if (say == "landed") return Landed{number};
+  if (say == "ended") return Ended{number};
+  object.fail(concat("nobody says '", say.substr(0, 40), "'"));
+  return Welcome{};
+}
+
+}  // namespace
+
+std::string encode(const Message& message) {
+  return keeper_wire::dump(std::visit([](const auto& said) { return to_json(said); }, message));
+}
+
+Result<Message> decode(std::string_view words) {
+  const Json json = parse_shallow(words, kDeepest);
+  JsonObject object(json, "courier");
+  Message message = read_message(object, object.text("say"));
+  AQUA_TRY(object.finish());
+  return message;
+}
+
+}  // namespace aqua::courier

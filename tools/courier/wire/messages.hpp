@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What couriers say to each other of parcels, as JSON objects. The courier of the giver's server
+// has connected and begins with Hello; that of the taker's answers Welcome or Refused. Then, for
+// each parcel:
+//
+//   Offer -> Go     -> its bytes -> Landed -> Ended     it goes through
+//         -> Landed -> Ended                            it had come before, over another connection
+//         -> Ended                                      and is needed no more
+//         -> Stale                                      to be offered again, under a higher turn
+//         -> Later                                      to be offered again, in a while
+//         -> Refused                                    as Later, and somebody should look into it
+//   Withdraw                                            a higher turn counts; nothing follows
+//
+// One parcel at a time is between Offer and Landed. Numbers are those of the giver's keeper.
+//
+// Threads: free functions. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "aqua/handoff/parcel.hpp"
+#include "aqua/result.hpp"
+
+namespace aqua::courier {
+
+inline constexpr std::uint32_t kVersion = 1;
+
+// Who connects: parcels of this pool, by this role for that one. A connection takes the place of an
+// earlier one of the same courier and index.
+struct Hello {
+  std::uint32_t version = kVersion;
+  std::string pool{};
+  std::string from{};
+  std::string to{};
+  std::uint32_t index = 0;  // of the connections between these
+  friend bool operator==(const Hello&, const Hello&) = default;
+};
+struct Welcome {
+  friend bool operator==(const Welcome&, const Welcome&) = default;
+};
+// The parcel as its giver's keeper gave it, with the name of the segment that has its bytes.
+struct Offer {
+  Parcel parcel{};
+  friend bool operator==(const Offer&, const Offer&) = default;
+};
+struct Withdraw {
+  std::uint64_t number = 0;
+  friend bool operator==(const Withdraw&, const Withdraw&) = default;
+};
+struct Go {
+  std::uint64_t number = 0;
+  friend bool operator==(const Go&, const Go&) = default;
+};
+struct Stale {
+  std::uint64_t number = 0;
+  std::uint64_t turn = 0;  // the highest that was seen there
+  friend bool operator==(const Stale&, const Stale&) = default;
+};
+struct Later {
+  std::uint64_t number = 0;
+  friend bool operator==(const Later&, const Later&) = default;
+};
+// The taker's keeper has it.
+struct Landed {
+  std::uint64_t number = 0;
+  friend bool operator==(const Landed&, const Landed&) = default;
+};
+// Its taker has all bytes, or nobody wants it any more: its giver's keeper need not have it.
+struct Ended {
+  std::uint64_t number = 0;
+  friend bool operator==(const Ended&, const Ended&) = default;
+};
+struct Refused {
+  std::uint64_t number = 0;  // 0: the connection
+  Error error{};
+};
+
+using Message =
+    std::variant<Hello, Welcome, Offer, Withdraw, Go, Stale, Later, Landed, Ended, Refused>;
+
+// At most kMostWords bytes.
+[[nodiscard]] std::string encode(const Message& message);
+// invalid_argument: it is none of these.
+[[nodiscard]] Result<Message> decode(std::string_view words);
+
+}  // namespace aqua::courier
