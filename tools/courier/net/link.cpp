@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/courier/net/link.hpp"
+
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/errno_error.hpp"
+#include "base/try.hpp"
+#include "tools/courier/net/sockets.hpp"
+
+namespace aqua::courier {
+namespace {
+
+constexpr unsigned kNameRules = X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_WILDCARDS;
+
+Error away(std::string_view what) {
+  return Error{Code::unavailable, concat("courier: ", what)};
+}
+
+// Why the handshake failed, as far as it is about certificates.
+Error not_trusted(SSL* ssl) {
+  const long verified = ::SSL_get_verify_result(ssl);
+  const std::string_view why =
+      verified != X509_V_OK ? ::X509_verify_cert_error_string(verified) : std::string_view();
+  Error error = tls::tls_error("courier: TLS");
+  if (!why.empty()) {
+    return Error{Code::permission_denied, concat("courier: the other's certificate: ", why)};
+  }
+  error.code = Code::permission_denied;
+  return error;
+}
+
+}  // namespace
+
+Result<Link> Link::over(const MutualTls& identity, UniqueFd socket, int stop) {
+  tls::UniqueSsl ssl = identity.begin();
+  if (ssl == nullptr || ::SSL_set_fd(ssl.get(), socket.get()) != 1) {
+    return Error{Code::resource_exhausted, "courier: no memory for a connection"};
+  }
+  return Link(std::move(socket), std::move(ssl), stop);
+}
+
+Result<Link> Link::connect(const MutualTls& identity, const std::string& address,
+                           const std::string& name, int stop) {
+  AQUA_ASSIGN(UniqueFd socket, connect_to(address, kGreeting, stop));
+  AQUA_ASSIGN(Link link, over(identity, std::move(socket), stop));
+  SSL* const ssl = link.ssl_.get();
+  ::SSL_set_hostflags(ssl, kNameRules);
+  if (::SSL_set1_host(ssl, name.c_str()) != 1 || SSL_set_tlsext_host_name(ssl, name.c_str()) != 1) {
+    return tls::tls_error(concat("courier: the name ", name));
+  }
+  ::SSL_set_connect_state(ssl);
+  AQUA_TRY(link.shake_hands());
+  link.peer_ = name;
+  return link;
+}
+
+Result<Link> Link::accept(const MutualTls& identity, UniqueFd socket,
+                          std::span<const std::string> names, int stop) {
+  AQUA_ASSIGN(Link link, over(identity, std::move(socket), stop));
+  ::SSL_set_accept_state(link.ssl_.get());
+  AQUA_TRY(link.shake_hands());
+  X509* const certificate = ::SSL_get0_peer_certificate(link.ssl_.get());
+  const auto name = std::ranges::find_if(names, [&](const std::string& one) {
+    return ::X509_check_host(certificate, one.data(), one.size(), kNameRules, nullptr) == 1;
+  });
+  if (name == names.end()) {
+    const Error why{Code::permission_denied, "who connects has none of the names of peers here"};
+    (void)link.say(Refused{0, why});
+    return why;
+  }
+  link.peer_ = *name;
+  return link;
+}
+
+Result<void> Link::shake_hands() {
+  for (;;) {
+    ::ERR_clear_error();
+    const int result = ::SSL_do_handshake(ssl_.get());
+    if (result == 1) return {};
+    if (::SSL_get_error(ssl_.get(), result) == SSL_ERROR_SSL) return not_trusted(ssl_.get());
+    AQUA_TRY(wait_for(result, kGreeting));
+  }
+}
+
+bool Link::has_bytes() const noexcept {
+  return ::SSL_has_pending(ssl_.get()) == 1;
+}
+
+Result<void> Link::wait_for(int result, std::chrono::milliseconds patience) {
+  const int reason = ::SSL_get_error(ssl_.get(), result);
+  if (reason == SSL_ERROR_ZERO_RETURN) return away("the other side has closed");
+  if (reason == SSL_ERROR_SSL) return not_trusted(ssl_.get());
+  if (reason != SSL_ERROR_WANT_READ && reason != SSL_ERROR_WANT_WRITE) {
+    return away(errno == 0 ? "the other side is gone" : errno_error("the connection").message);
+  }
+  const short events = reason == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
+  return wait_until(socket_.get(), events, patience, stop_);
+}
+
+Result<void> Link::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    std::size_t sent = 0;
+    errno = 0;
+    ::ERR_clear_error();
+    const int result = ::SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &sent);
+    if (result == 1) {
+      bytes = bytes.subspan(sent);
+    } else {
+      AQUA_TRY(wait_for(result, kPatience));
+    }
+  }
+  return {};
+}
+
+Result<void> Link::read(std::span<std::byte> into) {
+  while (!into.empty()) {
+    std::size_t got = 0;
+    errno = 0;
+    ::ERR_clear_error();
+    const int result = ::SSL_read_ex(ssl_.get(), into.data(), into.size(), &got);
+    if (result == 1) {
+      into = into.subspan(got);
+    } else {
+      AQUA_TRY(wait_for(result, kPatience));
+    }
+  }
+  return {};
+}
+
+Result<void> Link::say(const Message& message) {
+  const std::string words = encode(message);
+  const FrameHeadBytes head =
+      encode(FrameHead{FrameKind::words, static_cast<std::uint32_t>(words.size())});
+  std::vector<std::byte> frame(head.begin(), head.end());
+  const auto bytes = std::as_bytes(std::span(words));
+  frame.insert(frame.end(), bytes.begin(), bytes.end());
+  return write(frame);
+}
+
+Result<void> Link::send(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto part = bytes.first(std::min(bytes.size(), kMostBytes));
+    AQUA_TRY(write(encode(FrameHead{FrameKind::bytes, static_cast<std::uint32_t>(part.size())})));
+    AQUA_TRY(write(part));
+    bytes = bytes.subspan(part.size());
+  }
+  return {};
+}
+
+Result<Link::Frame> Link::receive() {
+  FrameHeadBytes bytes{};
+  AQUA_TRY(read(bytes));
+  AQUA_ASSIGN(const FrameHead head, decode_head(bytes));
+  if (head.kind == FrameKind::bytes) return Frame{.length = head.length};
+  std::string words(head.length, '\0');
+  AQUA_TRY(read(std::as_writable_bytes(std::span(words))));
+  AQUA_ASSIGN(Message message, decode(words));
+  return Frame{.message = std::move(message)};
+}
+
+}  // namespace aqua::courier
