@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Claims sees to it that of two connections of one kind by one peer only the later one counts, and
+// begins once the earlier one has let go of everything: the peer's courier has begun anew, or found
+// the earlier one broken before we did.
+//
+// Threads: every method may be called concurrently.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "aqua/result.hpp"
+#include "base/mutex.hpp"
+#include "base/unique_fd.hpp"
+#include "base/wake_event.hpp"
+
+namespace aqua::courier {
+
+class Claims {
+ public:
+  // Waits until the earlier one of this kind has been released, whose `stop` event is signalled.
+  // cancelled: a later one has come meanwhile, or all end.
+  [[nodiscard]] Result<void> claim(const std::string& kind, int stop) {
+    const MutexLock lock(mu_);
+    Line& line = lines_[kind];
+    const std::uint64_t mine = ++last_;
+    line.newest = mine;
+    released_.notify_all();  // who waits for it is the last no more
+    if (line.holder_stop >= 0) signal_event(line.holder_stop);
+    while (line.holder_stop >= 0 && line.newest == mine && !ended_) released_.wait(mu_);
+    if (ended_ || line.newest != mine) return Error{Code::cancelled, "courier: a later one came"};
+    line.holder_stop = stop;
+    return {};
+  }
+  // What claim() has answered well to.
+  void release(const std::string& kind) {
+    const MutexLock lock(mu_);
+    lines_[kind].holder_stop = -1;
+    released_.notify_all();
+  }
+  // Nobody waits any more.
+  void end() {
+    const MutexLock lock(mu_);
+    ended_ = true;
+    released_.notify_all();
+  }
+
+ private:
+  struct Line {
+    std::uint64_t newest = 0;
+    int holder_stop = -1;  // -1: nobody has it
+  };
+  Mutex mu_;
+  CondVar released_;
+  std::map<std::string, Line> lines_ AQUA_GUARDED_BY(mu_);  // as many as peers may ask for
+  std::uint64_t last_ AQUA_GUARDED_BY(mu_) = 0;
+  bool ended_ AQUA_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace aqua::courier
