@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/courier/carry/door.hpp"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "base/wake_event.hpp"
+#include "tools/courier/carry/receiver.hpp"
+#include "tools/courier/net/sockets.hpp"
+
+namespace aqua::courier {
+namespace {
+
+Result<Hello> read_hello(Link& link) {
+  AQUA_ASSIGN(const Link::Frame frame, link.receive());
+  const Hello* const hello = frame.message ? std::get_if<Hello>(&*frame.message) : nullptr;
+  if (hello == nullptr) return Error{Code::invalid_argument, "courier: no hello"};
+  if (hello->version == kVersion) return *hello;
+  return Error{Code::failed_precondition, concat("courier: who connected speaks version ",
+                                                 hello->version, ", and we ", kVersion)};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Door>> Door::open(DoorOptions options, std::string keeper,
+                                         const MutualTls& identity, Counters& counters, Say say) {
+  AQUA_ASSIGN(UniqueFd listener, listen_at(options.address));
+  AQUA_ASSIGN(UniqueFd stop, make_wake_event());
+  std::unique_ptr<Door> door(new Door(std::move(options), std::move(keeper), identity, counters,
+                                      std::move(say), std::move(listener), std::move(stop)));
+  door->thread_ = std::thread([of = door.get()] { of->listen(); });
+  return door;
+}
+
+Door::~Door() {
+  signal_event(stop_.get());
+  thread_.join();
+  claims_.end();
+  std::list<Visit> left;
+  {
+    const MutexLock lock(mu_);
+    left.swap(visits_);
+    for (const Visit& visit : left) signal_event(visit.stop.get());
+  }
+  for (Visit& visit : left) visit.thread.join();
+}
+
+int Door::port() const {
+  return port_of(listener_.get());
+}
+
+void Door::listen() {
+  for (;;) {
+    auto socket = accept_next(listener_.get(), stop_.get());
+    if (socket.ok()) {
+      sweep();
+      begin(*std::move(socket));
+      continue;
+    }
+    if (socket.error().code == Code::cancelled) return;
+    say_(socket.error().message);  // no descriptor is left: until one is
+    const auto rested = wait_until(stop_.get(), 0, std::chrono::seconds(1), stop_.get());
+    if (!rested.ok() && rested.error().code == Code::cancelled) return;
+  }
+}
+
+void Door::begin(UniqueFd socket) {
+  auto stop = make_wake_event();
+  const MutexLock lock(mu_);
+  if (!stop.ok() || visits_.size() >= options_.connections) {
+    say_(concat("hung up on a connection: there are ", visits_.size()));
+    return;
+  }
+  Visit& visit = visits_.emplace_back();
+  visit.stop = *std::move(stop);
+  try {
+    visit.thread = std::thread([this, &visit, at = visit.stop.get(), fd = socket.release()] {
+      this->visit(UniqueFd(fd), at);
+      const MutexLock done(mu_);
+      visit.over = true;
+    });
+  } catch (const std::system_error& error) {
+    say_(concat("no thread for a connection: ", error.what()));
+    visits_.pop_back();
+  }
+}
+
+void Door::sweep() {
+  std::list<Visit> over;
+  {
+    const MutexLock lock(mu_);
+    for (auto at = visits_.begin(); at != visits_.end();) {
+      const auto next = std::next(at);
+      if (at->over) over.splice(over.end(), visits_, at);
+      at = next;
+    }
+  }
+  for (Visit& visit : over) visit.thread.join();
+}
+
+void Door::visit(UniqueFd socket, int stop) {
+  std::string who = "somebody";
+  const auto served = serve(std::move(socket), stop, who);
+  if (served.error().code != Code::cancelled) say_(concat(who, ": ", served.error().message));
+}
+
+Result<void> Door::serve(UniqueFd socket, int stop, std::string& who) {
+  AQUA_ASSIGN(Link link, Link::accept(identity_, std::move(socket), options_.peers, stop));
+  who = link.peer();
+  const auto refuse = [&](const Error& why) -> Result<void> {
+    (void)link.say(Refused{0, why});
+    return why;
+  };
+  auto hello = read_hello(link);
+  if (!hello.ok()) return refuse(hello.error());
+  const auto& pools = options_.pools;
+  if (!pools.empty() && std::ranges::find(pools, hello->pool) == pools.end()) {
+    return refuse({Code::permission_denied,
+                   concat("courier: pool '", hello->pool, "' is not for other servers")});
+  }
+  const std::string kind = concat(link.peer(), "\n", hello->pool, "\n", hello->from, "\n",
+                                  hello->to, "\n", hello->index);
+  AQUA_TRY(claims_.claim(kind, stop));
+  const auto receive = [&]() -> Result<void> {
+    auto keeper = KeeperSide::join(keeper_, hello->pool, hello->from);
+    if (!keeper.ok()) return refuse(keeper.error());
+    ++counters_.links;
+    say_(concat("connected from ", who));
+    Receiver receiver(link, *std::move(keeper), *hello, counters_, stop);
+    auto served = receiver.serve();
+    --counters_.links;
+    ++counters_.lost_links;
+    if (served.error().code == Code::unavailable) return served;
+    return refuse(served.error());
+  };
+  auto received = receive();  // what it had of the keeper's has been given back
+  claims_.release(kind);
+  return received;
+}
+
+}  // namespace aqua::courier

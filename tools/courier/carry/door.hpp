@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Door listens for other couriers and has a Receiver for each of their connections.
+//
+// Threads: one that listens, and one for each connection. The destructor ends them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "aqua/result.hpp"
+#include "base/mutex.hpp"
+#include "base/unique_fd.hpp"
+#include "tools/courier/carry/claims.hpp"
+#include "tools/courier/carry/counters.hpp"
+#include "tools/courier/net/mutual_tls.hpp"
+
+namespace aqua::courier {
+
+struct DoorOptions {
+  std::string address{};             // HOST:PORT
+  std::vector<std::string> peers{};  // names of couriers that may come in
+  std::vector<std::string> pools{};  // that they may give to; none: all
+  std::size_t connections = 64;      // at once; who comes then is hung up on
+};
+
+class Door {
+ public:
+  using Say = std::function<void(const std::string&)>;
+  // unavailable: it cannot listen there. All that is referred to outlives it.
+  [[nodiscard]] static Result<std::unique_ptr<Door>> open(DoorOptions options, std::string keeper,
+                                                          const MutualTls& identity,
+                                                          Counters& counters, Say say);
+  ~Door();
+  Door(const Door&) = delete;
+  Door& operator=(const Door&) = delete;
+
+  [[nodiscard]] int port() const;
+
+ private:
+  struct Visit {
+    UniqueFd stop;  // an event
+    std::thread thread;
+    bool over = false;
+  };
+
+  Door(DoorOptions options, std::string keeper, const MutualTls& identity, Counters& counters,
+       Say say, UniqueFd listener, UniqueFd stop)
+      : options_(std::move(options)),
+        keeper_(std::move(keeper)),
+        identity_(identity),
+        counters_(counters),
+        say_(std::move(say)),
+        listener_(std::move(listener)),
+        stop_(std::move(stop)) {}
+  void listen();
+  void begin(UniqueFd socket) AQUA_EXCLUDES(mu_);
+  // Joins the threads of those that are over.
+  void sweep() AQUA_EXCLUDES(mu_);
+  void visit(UniqueFd socket, int stop);
+  [[nodiscard]] Result<void> serve(UniqueFd socket, int stop, std::string& who);
+
+  const DoorOptions options_;
+  const std::string keeper_;
+  const MutualTls& identity_;
+  Counters& counters_;
+  const Say say_;
+  const UniqueFd listener_, stop_;
+  Claims claims_;
+
+  Mutex mu_;
+  std::list<Visit> visits_ AQUA_GUARDED_BY(mu_);
+  std::thread thread_;
+};
+
+}  // namespace aqua::courier

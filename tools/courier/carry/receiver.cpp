@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/courier/carry/receiver.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/concat.hpp"
+#include "base/step.hpp"
+#include "base/try.hpp"
+#include "base/xxh3.hpp"
+
+namespace aqua::courier {
+namespace {
+
+template <typename... What>
+Error out_of_turn(const What&... what) {
+  return Error{Code::invalid_argument, concat("courier: ", what...)};
+}
+
+}  // namespace
+
+Result<void> Receiver::serve() {
+  AQUA_TRY(link_.say(Welcome{}));
+  for (;;) {
+    if (!link_.has_bytes()) {
+      std::vector<pollfd> watched{{stop_, POLLIN, 0}, {link_.descriptor(), POLLIN, 0}};
+      for (const int fd : keeper_.descriptors()) watched.push_back({fd, POLLIN, 0});
+      (void)::poll(watched.data(), watched.size(), -1);
+      if (watched[0].revents != 0) return Error{Code::cancelled, "courier: stopping"};
+      const bool news = std::any_of(watched.begin() + 2, watched.end(),
+                                    [](const pollfd& one) { return one.revents != 0; });
+      if (news) AQUA_TRY(hear_keeper());
+      if (watched[1].revents == 0) continue;
+    }
+    AQUA_ASSIGN(const Link::Frame frame, link_.receive());
+    if (frame.message) {
+      AQUA_TRY(hear(*frame.message));
+    } else {
+      AQUA_TRY(read(frame.length));
+    }
+  }
+}
+
+Result<void> Receiver::hear(const Message& message) {
+  if (const auto* offer = std::get_if<Offer>(&message)) return hear(*offer);
+  if (const auto* withdraw = std::get_if<Withdraw>(&message)) return hear(*withdraw);
+  return out_of_turn("what only who receives may say");
+}
+
+Result<void> Receiver::hear(const Offer& offer) {
+  if (incoming_) return out_of_turn("a parcel is offered while another one is on its way");
+  const Parcel& parcel = offer.parcel;
+  const std::uint64_t number = parcel.number;
+  step("open");
+  const auto opened = keeper_.ask(pool_wire::Open{.role = hello_.to,
+                                                  .head = {parcel.id, parcel.turn},
+                                                  .needs_room = true,
+                                                  .since = parcel.given});
+  if (!opened.ok()) {
+    if (!keeper_.connected()) return opened.error();
+    if (opened.error().code == Code::already_exists) return link_.say(Ended{number});
+    if (opened.error().code == Code::aborted) return link_.say(Later{number});
+    return link_.say(Refused{number, opened.error()});
+  }
+  if (opened->closed) {
+    landed_[opened->number] = number;
+    ++counters_.resumed;
+    return link_.say(Landed{number});
+  }
+  if (opened->number == 0) return link_.say(Stale{number, opened->turn});
+  incoming_ = Incoming{.parcel = parcel, .at_keeper = opened->number};
+  return opened->open ? begin() : Result<void>{};
+}
+
+Result<void> Receiver::hear(const Withdraw& said) {
+  if (!incoming_ || incoming_->parcel.number != said.number) return {};  // it has landed
+  (void)keeper_.ask(pool_wire::Recall{incoming_->at_keeper});
+  drop_incoming();
+  return {};
+}
+
+Result<void> Receiver::hear_keeper() {
+  keeper_.clear_news();
+  AQUA_ASSIGN(const auto heard, keeper_.ask(pool_wire::Accept{0}));
+  for (const ParcelNews& news : heard.told) AQUA_TRY(hear(news));
+  return {};
+}
+
+Result<void> Receiver::hear(const ParcelNews& news) {
+  if (incoming_ && news.number == incoming_->at_keeper) {
+    if (news.event == ParcelEvent::opened) return begin();
+    // By a higher turn, which is not complete; or by name.
+    const std::uint64_t number = incoming_->parcel.number;
+    drop_incoming();
+    if (news.event == ParcelEvent::superseded) return link_.say(Later{number});
+    return link_.say(Ended{number});
+  }
+  const auto landed = landed_.find(news.number);
+  if (landed == landed_.end()) return {};
+  const std::uint64_t number = landed->second;
+  landed_.erase(landed);
+  return link_.say(Ended{number});
+}
+
+Result<void> Receiver::begin() {
+  auto segment = keeper_.take(incoming_->parcel.segment.bytes);
+  if (!segment.ok()) return refuse(segment.error());
+  incoming_->segment = *segment;
+  return link_.say(Go{incoming_->parcel.number});
+}
+
+Result<void> Receiver::read(std::size_t bytes) {
+  // It may have been superseded here while its bytes were on their way.
+  std::vector<std::byte> nowhere;
+  std::span<std::byte> into;
+  if (incoming_ && incoming_->segment) {
+    if (bytes > incoming_->parcel.segment.bytes - incoming_->got) {
+      return out_of_turn("more bytes than were offered");
+    }
+    into = incoming_->segment->bytes.subspan(incoming_->got, bytes);
+  } else {
+    nowhere.resize(bytes);
+    into = nowhere;
+  }
+  AQUA_TRY(link_.read(into));
+  if (nowhere.empty()) {
+    incoming_->got += bytes;
+    if (incoming_->got == incoming_->parcel.segment.bytes) return land();
+  }
+  return {};
+}
+
+Result<void> Receiver::land() {
+  const Incoming& done = *incoming_;
+  const SegmentName& name = done.parcel.segment;
+  const bool said = std::ranges::any_of(name.digest, [](std::uint8_t byte) { return byte != 0; });
+  if (said && xxh3_of(done.segment->bytes.first(name.bytes)) != name.digest) {
+    return refuse({Code::data_loss,
+                   concat("parcel ", done.parcel.id, ": its bytes are not those of their digest")});
+  }
+  const auto committed = keeper_.commit(done.segment->number, name, done.at_keeper);
+  if (!committed.ok()) {
+    AQUA_TRY(hear_keeper());  // it may have been superseded
+    return incoming_ ? refuse(committed.error()) : Result<void>{};
+  }
+  incoming_->segment.reset();
+  step("close");
+  const auto closed = keeper_.ask(pool_wire::Close{{.number = done.at_keeper,
+                                                    .id = done.parcel.id,
+                                                    .turn = done.parcel.turn,
+                                                    .tokens = done.parcel.tokens,
+                                                    .note = done.parcel.note}});
+  if (!closed.ok()) {
+    if (keeper_.connected()) AQUA_TRY(hear_keeper());
+    return incoming_ ? refuse(closed.error()) : Result<void>{};
+  }
+  const std::uint64_t number = done.parcel.number;
+  ++counters_.received;
+  counters_.received_bytes += name.bytes;
+  landed_[done.at_keeper] = number;
+  incoming_.reset();
+  return link_.say(Landed{number});
+}
+
+Result<void> Receiver::refuse(const Error& why) {
+  if (!keeper_.connected()) return why;
+  const std::uint64_t number = incoming_->parcel.number;
+  (void)keeper_.ask(pool_wire::Recall{incoming_->at_keeper});
+  drop_incoming();
+  return link_.say(Refused{number, why});
+}
+
+void Receiver::drop_incoming() {
+  if (incoming_->segment) keeper_.give_back(incoming_->segment->number);
+  incoming_.reset();
+}
+
+}  // namespace aqua::courier

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sender carries parcels from this server's keeper to another one's: there it takes them as a
+// member of the role that they are for, and has them until the other courier says that they have
+// ended. Whatever is lost in between is offered again.
+//
+//   waiting --Offer--> offered --Go, bytes--> sent --Landed--> landed --Ended--> (finished)
+//      ^ a link that was lost, Later, Stale, Refused |
+//      '-------------------------------------------- '
+//
+// Threads: run() on one, which a signalled stop event ends.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "aqua/handoff/parcel.hpp"
+#include "aqua/result.hpp"
+#include "tools/courier/carry/counters.hpp"
+#include "tools/courier/carry/keeper_side.hpp"
+#include "tools/courier/net/link.hpp"
+
+namespace aqua::courier {
+
+// Parcels of a pool by whoever has one role for whoever has another, to a peer.
+struct Route {
+  std::string pool{};
+  std::string from{};
+  std::string to{};
+  std::string peer{};         // name in the other courier's certificate
+  std::string address{};      // HOST:PORT
+  std::uint32_t parcels = 4;  // on the way over one connection, also those not confirmed
+  std::uint32_t connections = 1;
+};
+
+// Called with what has gone wrong, or is well again.
+using Say = std::function<void(const std::string&)>;
+
+class Sender {
+ public:
+  // `index` of the route's connections. All that is referred to outlives it.
+  Sender(const Route& route, std::uint32_t index, std::string keeper, const MutualTls& identity,
+         Counters& counters, Say say, int stop)
+      : route_(route),
+        index_(index),
+        keeper_path_(std::move(keeper)),
+        identity_(identity),
+        counters_(counters),
+        say_(std::move(say)),
+        stop_(stop) {}
+
+  void run();
+
+ private:
+  enum class Stage : std::uint8_t { waiting, offered, landed };
+  struct Taken {
+    Parcel parcel{};
+    Stage stage = Stage::waiting;
+    std::chrono::steady_clock::time_point not_before{};
+  };
+  using At = std::map<std::uint64_t, Taken>::iterator;
+
+  // Until something goes wrong: cancelled, when it is to stop.
+  [[nodiscard]] Result<void> serve();
+  [[nodiscard]] Result<void> greet();
+  // Takes what there is room for, and drops what is superseded.
+  [[nodiscard]] Result<void> hear_keeper();
+  [[nodiscard]] Result<void> offer_next();
+  [[nodiscard]] Result<void> wait();
+  [[nodiscard]] Result<void> hear(const Message& message);
+  [[nodiscard]] Result<void> send(const Parcel& parcel);
+  // Offers it again, in a while.
+  [[nodiscard]] Result<void> put_off(At taken, std::chrono::milliseconds by);
+  [[nodiscard]] Result<void> renew(At taken, std::uint64_t above);
+  [[nodiscard]] Result<void> finish(At taken);
+  void lose_link();
+  // Whether it was not stopped meanwhile.
+  [[nodiscard]] bool pause(std::chrono::milliseconds time) const;
+
+  const Route& route_;
+  const std::uint32_t index_;
+  const std::string keeper_path_;
+  const MutualTls& identity_;
+  Counters& counters_;
+  const Say say_;
+  const int stop_;
+
+  std::map<std::uint64_t, Taken> taken_;  // before keeper_, which gives them back
+  std::optional<KeeperSide> keeper_;
+  std::optional<Link> link_;
+  bool admitted_ = false;
+  bool may_wait_ = true;  // parcels may wait at the keeper
+};
+
+}  // namespace aqua::courier
