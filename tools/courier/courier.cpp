@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/courier/courier.hpp"
+
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "base/wake_event.hpp"
+
+namespace aqua::courier {
+
+Result<std::unique_ptr<Courier>> Courier::start(CourierOptions options, Say say) {
+  AQUA_ASSIGN(auto identity, MutualTls::load(options.files));
+  AQUA_ASSIGN(UniqueFd stop, make_wake_event());
+  std::unique_ptr<Courier> courier(
+      new Courier(std::move(options), std::move(say), std::move(identity), std::move(stop)));
+  const CourierOptions& given = courier->options_;
+  if (!given.door.address.empty()) {
+    AQUA_ASSIGN(courier->door_, Door::open(given.door, given.keeper, *courier->identity_,
+                                           courier->counters_, courier->say_));
+  }
+  for (const Route& route : given.routes) {
+    const Say told = [say_to = courier->say_, name = concat(route.pool, " to ", route.peer)](
+                         const std::string& what) { say_to(concat(name, ": ", what)); };
+    for (std::uint32_t i = 0; i < route.connections; ++i) {
+      Sender& sender =
+          courier->senders_.emplace_back(route, i, given.keeper, *courier->identity_,
+                                         courier->counters_, told, courier->stop_.get());
+      courier->threads_.emplace_back([&sender] { sender.run(); });
+    }
+  }
+  return courier;
+}
+
+Courier::~Courier() {
+  signal_event(stop_.get());
+  for (std::thread& thread : threads_) thread.join();
+}
+
+}  // namespace aqua::courier

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Courier carries parcels between this server's keeper and those of other servers, and keeps
+// nothing: whatever ends it, each parcel is with one keeper or the other.
+//
+// Threads: one for each connection of a route, and Door's. The destructor ends them.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "aqua/result.hpp"
+#include "base/unique_fd.hpp"
+#include "tools/courier/carry/counters.hpp"
+#include "tools/courier/carry/door.hpp"
+#include "tools/courier/carry/sender.hpp"
+#include "tools/courier/net/mutual_tls.hpp"
+
+namespace aqua::courier {
+
+struct CourierOptions {
+  std::string keeper{};  // path of its socket, as SegmentsOptions::keeper
+  MutualTlsFiles files{};
+  DoorOptions door{};  // no address: nobody may connect
+  std::vector<Route> routes{};
+};
+
+class Courier {
+ public:
+  // Errors: MutualTls::load()'s and Door::open()'s. Whether others can be reached is not looked at:
+  // that is tried for as long as it takes, as is the keeper.
+  [[nodiscard]] static Result<std::unique_ptr<Courier>> start(CourierOptions options, Say say);
+  ~Courier();
+  Courier(const Courier&) = delete;
+  Courier& operator=(const Courier&) = delete;
+
+  // Reads certificates again, for connections from now on.
+  [[nodiscard]] Result<void> reload() { return identity_->reload(); }
+  [[nodiscard]] int port() const { return door_ == nullptr ? 0 : door_->port(); }
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+
+ private:
+  Courier(CourierOptions options, Say say, std::unique_ptr<MutualTls> identity, UniqueFd stop)
+      : options_(std::move(options)),
+        say_(std::move(say)),
+        identity_(std::move(identity)),
+        stop_(std::move(stop)) {}
+
+  const CourierOptions options_;
+  const Say say_;
+  const std::unique_ptr<MutualTls> identity_;
+  const UniqueFd stop_;
+  Counters counters_;
+  std::unique_ptr<Door> door_;
+  std::list<Sender> senders_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace aqua::courier
