@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Couriers that are killed: at each step, and at random. Each parcel is taken once, with its bytes.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/handoff/answer_of_any.hpp"
+#include "tests/tools/courier/two_servers.hpp"
+
+namespace aqua {
+namespace {
+
+using Process = test::TwoServers::Process;
+
+class KilledCourier : public ::testing::TestWithParam<std::string> {
+ protected:
+  // Has one of the couriers wait at the step when a parcel comes.
+  void give_until(const Process& courier, const Process& prefill) {
+    ASSERT_EQ(courier->ask("stop-at " + GetParam()), "ok");
+    ASSERT_EQ(prefill->ask("carry a 1 6 77"), "ok");
+    ASSERT_EQ(courier->answer(), "at " + GetParam());
+  }
+  // What was being carried arrives once, and so does what follows.
+  void goes_on(const Process& prefill, const Process& decode, bool is_taken = false) {
+    if (!is_taken) {
+      EXPECT_EQ(decode->ask("take 1"), "a");
+      EXPECT_EQ(decode->ask("finish"), "ok");
+    }
+    EXPECT_EQ(prefill->ask("delivered"), "confirmed");
+    ASSERT_EQ(prefill->ask("carry b 1 6 88"), "ok");
+    EXPECT_EQ(decode->ask("take 1"), "b");
+  }
+  test::TwoServers servers_;
+};
+
+class KilledSendingCourier : public KilledCourier {};
+INSTANTIATE_TEST_SUITE_P(Steps, KilledSendingCourier, ::testing::Values("offer", "send"),
+                         [](const auto& step) { return step.param; });
+TEST_P(KilledSendingCourier, LosesNothing) {
+  const auto decode = servers_.decode(2);
+  const auto prefill = servers_.prefill();
+  give_until(servers_.courier_of_a(), prefill);
+  servers_.kill_a();
+  servers_.start_a();
+  goes_on(prefill, decode);
+}
+
+class KilledFinishingCourier : public KilledCourier {};
+INSTANTIATE_TEST_SUITE_P(Steps, KilledFinishingCourier, ::testing::Values("finish"),
+                         [](const auto& step) { return step.param; });
+TEST_P(KilledFinishingCourier, SendsNothingTwice) {
+  const auto decode = servers_.decode(2);
+  const auto prefill = servers_.prefill();
+  ASSERT_EQ(servers_.courier_of_a()->ask("stop-at finish"), "ok");
+  ASSERT_EQ(prefill->ask("carry a 1 6 77"), "ok");
+  EXPECT_EQ(decode->ask("take 1"), "a");
+  EXPECT_EQ(decode->ask("finish"), "ok");
+  ASSERT_EQ(servers_.courier_of_a()->answer(), "at finish");
+  servers_.kill_a();
+  servers_.start_a();
+  goes_on(prefill, decode, /*is_taken=*/true);
+}
+
+class KilledReceivingCourier : public KilledCourier {};
+INSTANTIATE_TEST_SUITE_P(Steps, KilledReceivingCourier,
+                         ::testing::Values("open", "commit", "close"),
+                         [](const auto& step) { return step.param; });
+TEST_P(KilledReceivingCourier, LosesNothing) {
+  const auto decode = servers_.decode(2);
+  const auto prefill = servers_.prefill();
+  give_until(servers_.courier_of_b(), prefill);
+  servers_.kill_b();
+  servers_.start_b();
+  goes_on(prefill, decode);
+}
+
+// Between the parcel's arrival and its taker's word to its giver.
+TEST(KilledReceivingCourierOf, WhatHasArrivedIsGoneOnWith) {
+  test::TwoServers servers;
+  const auto decode = servers.decode(2);
+  const auto prefill = servers.prefill();
+  ASSERT_EQ(prefill->ask("carry a 1 6 77"), "ok");
+  ASSERT_EQ(decode->ask("take 1"), "a");
+  servers.kill_b();
+  servers.start_b();
+  while (servers.courier_of_b()->ask("counters") != "0 0 1") std::this_thread::yield();
+  EXPECT_EQ(decode->ask("check"), "ok");
+  EXPECT_EQ(decode->ask("finish"), "ok");
+  EXPECT_EQ(prefill->ask("delivered"), "confirmed");
+}
+
+// AQUA_COURIER_KILLS=200 for the full suite.
+TEST(CouriersKilledAtRandom, EachParcelIsTakenOnce) {
+  const char* const wanted = std::getenv("AQUA_COURIER_KILLS");
+  const int kills = wanted == nullptr ? 12 : std::atoi(wanted);
+  std::mt19937_64 random(std::random_device{}());
+  const std::uint64_t seed = random();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  random.seed(seed);
+  test::TwoServers servers;
+  std::vector<Process> members;
+  members.push_back(servers.prefill());
+  members.push_back(servers.decode(3));
+  const int parcels = 4 * kills;
+  members[0]->post("give " + std::to_string(parcels));
+  members[1]->post("serve " + std::to_string(parcels));
+  std::multiset<std::string> gave, served;
+  int said_ok = 0;
+  for (std::uint64_t next_kill = random() % 8; said_ok < 2;) {
+    const std::string said = test::answer_of_any(members);
+    if (said == "ok") {
+      ++said_ok;
+    } else if (said.starts_with("gave ")) {
+      gave.insert(said.substr(5));
+    } else {
+      ASSERT_TRUE(said.starts_with("served ")) << said;
+      served.insert(said.substr(7));
+    }
+    if (next_kill-- > 0) continue;
+    next_kill = random() % 16;
+    if (random() % 2 == 0) {
+      servers.kill_a();
+      servers.start_a();
+    } else {
+      servers.kill_b();
+      servers.start_b();
+    }
+  }
+  EXPECT_EQ(served, gave);
+  EXPECT_EQ(served.size(), static_cast<std::size_t>(parcels));
+}
+
+}  // namespace
+}  // namespace aqua

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may connect to whom: certificates that are not what they have to be.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "tests/coordinator/child_process.hpp"
+#include "tests/tools/courier/two_servers.hpp"
+
+namespace aqua {
+namespace {
+
+class CourierPeers : public ::testing::Test {
+ protected:
+  // What the real program says of `a`'s file, until it says this.
+  bool is_said(const std::string& part) {
+    testing::ChildProcess courier({AQUA_COURIER_PROGRAM, "--config", servers_.path("a.json")});
+    for (std::string line = courier.read_line(); !line.empty(); line = courier.read_line()) {
+      if (line.find(part) != std::string::npos) return true;
+    }
+    return false;
+  }
+  // Runs it to its end.
+  int status(const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{AQUA_COURIER_PROGRAM};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return testing::ChildProcess(arguments, servers_.path("stderr")).wait();
+  }
+  test::TwoServers servers_;
+};
+
+TEST_F(CourierPeers, ATrustedOneConnectsAndOneOfAnotherNameDoesNot) {
+  servers_.kill_a();
+  EXPECT_TRUE(is_said("connected to b.test"));
+  servers_.write_a("c.test");
+  EXPECT_TRUE(is_said("hostname mismatch"));
+}
+
+TEST_F(CourierPeers, OneWhoseNameIsNotListedIsHungUpOn) {
+  servers_.kill_a();
+  servers_.authority().issue("c.test", servers_.path("a.pem"), servers_.path("a.key"));
+  EXPECT_TRUE(is_said("none of the names of peers"));
+}
+
+TEST_F(CourierPeers, OneOfAnotherAuthorityIsRefused) {
+  servers_.kill_a();
+  const test::Authority other(servers_.path("other.pem"));
+  other.issue("a.test", servers_.path("a.pem"), servers_.path("a.key"));
+  EXPECT_TRUE(is_said("TLS"));
+}
+
+TEST_F(CourierPeers, ACertificateThatHasExpiredIsNamed) {
+  servers_.authority().issue("a.test", servers_.path("a.pem"), servers_.path("a.key"), -1);
+  EXPECT_EQ(status({"--config", servers_.path("a.json"), "--check"}), 1);
+  std::ifstream file(servers_.path("stderr"));
+  std::stringstream said;
+  said << file.rdbuf();
+  EXPECT_NE(said.str().find("a.pem: the certificate has expired"), std::string::npos) << said.str();
+}
+
+TEST_F(CourierPeers, TheProgramSaysWhatItWants) {
+  EXPECT_EQ(status({"--config", servers_.path("b.json"), "--check"}), 0);
+  EXPECT_EQ(status({"--help"}), 0);
+  EXPECT_EQ(status({}), 2);
+  EXPECT_EQ(status({"--config", "/nowhere.json"}), 1);
+  EXPECT_EQ(status({"--nothing"}), 2);
+}
+
+}  // namespace
+}  // namespace aqua

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two servers on this machine: a keeper and a courier each. What prefill gives on `a` is carried
+// to decode on `b`. Needs AQUA_KEEPER_PROGRAM, AQUA_COURIER_PEER and AQUA_PEER_PROGRAM.
+//
+// Threads: one.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "tests/coordinator/temp_dir.hpp"
+#include "tests/keeper/keeper_process.hpp"
+#include "tests/keeper/peer_program.hpp"
+#include "tests/tools/courier/authority.hpp"
+
+namespace aqua::test {
+
+class TwoServers {
+ public:
+  using Process = std::unique_ptr<PeerProgram>;
+
+  TwoServers() {
+    for (const std::string name : {"a", "b"}) {
+      authority_.issue(name + ".test", path(name + ".pem"), path(name + ".key"));
+    }
+    write_b("0");
+    start_b();
+    write_b(port_);
+    write_a("b.test");
+    start_a();
+  }
+
+  // Each server's courier, and another one after a kill.
+  void start_a() {
+    a_courier_ = courier("a");
+    EXPECT_EQ(a_courier_->ask("start"), "0");
+  }
+  void start_b() {
+    b_courier_ = courier("b");
+    port_ = b_courier_->ask("start");
+  }
+  [[nodiscard]] const Process& courier_of_a() const { return a_courier_; }
+  [[nodiscard]] const Process& courier_of_b() const { return b_courier_; }
+  void kill_a() { a_courier_.reset(); }
+  void kill_b() { b_courier_.reset(); }
+
+  [[nodiscard]] Process prefill() const {
+    auto member = std::make_unique<PeerProgram>(a_.socket(), AQUA_PEER_PROGRAM);
+    EXPECT_EQ(member->ask("attach prefill 0"), "ok");
+    return member;
+  }
+  [[nodiscard]] Process decode(int room = 4) const {
+    auto member = std::make_unique<PeerProgram>(b_.socket(), AQUA_PEER_PROGRAM);
+    EXPECT_EQ(member->ask("attach decode " + std::to_string(room)), "ok");
+    return member;
+  }
+  [[nodiscard]] KeeperProcess& keeper_of_a() { return a_; }
+  [[nodiscard]] KeeperProcess& keeper_of_b() { return b_; }
+  [[nodiscard]] const Authority& authority() const { return authority_; }
+  [[nodiscard]] std::string path(const std::string& name) const { return dir_ / name; }
+  [[nodiscard]] const std::string& port() const { return port_; }
+
+  // The courier of `a`, which takes the other one to be called so.
+  void write_a(const std::string& peer) const {
+    write("a",
+          R"("carry": [{"pool": "carried", "from": "prefill", "to": "decode", "peer": ")" + peer +
+              R"(", "address": "127.0.0.1:)" + port_ + R"(", "parcels": 3}])",
+          a_.socket());
+  }
+
+ private:
+  [[nodiscard]] Process courier(const std::string& name) const {
+    return std::make_unique<PeerProgram>(path(name + ".json"), AQUA_COURIER_PEER);
+  }
+  void write_b(const std::string& port) const {
+    write("b", R"("listen": {"address": "127.0.0.1:)" + port + R"(", "peers": ["a.test"]})",
+          b_.socket());
+  }
+  void write(const std::string& name, const std::string& what, const std::string& keeper) const {
+    std::ofstream(path(name + ".json"))
+        << R"({"keeper": ")" << keeper << R"(", "certificate": ")" << name << R"(.pem", "key": ")"
+        << name << R"(.key", "authority": "authority.pem", )" << what << "}";
+  }
+
+  testing::TempDir dir_;
+  const Authority authority_{dir_ / "authority.pem"};
+  mutable KeeperProcess a_, b_;
+  std::string port_;
+  Process a_courier_, b_courier_;
+};
+
+}  // namespace aqua::test
