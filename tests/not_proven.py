@@ -25,6 +25,7 @@ PROOFS = (
     (r"^RealTrace\.|OnTheTrace\.|TheRealOnes|ScalingOneMeasured|H100Nvlink|^pipeline_tables\.", "real traces and profiles",
      "export AQUA_DATA=FOLDER"),
     (r"^(Columns|Planted|Exhaustive|Solve|Conflict)\.", "placement with a solver", "scripts/setup build"),
+    (r"one_server_to_another$", "couriers over a link between network namespaces", "run as root, with iproute2"),
     (r"^OtherUser\.|AnotherUser|ByRoot|RootGives|DiskWithoutSpace", "other users and disks", "run as root"),
     (r"ThatRunsOutEndsRequests|OfManySlabsForManyReaders|JumpsByYears|^Fork\.",
      "what a sanitizer stands in the way of", "scripts/test without one"),

@@ -125,11 +125,12 @@ void throw_ended(ChildProcess& process) {
                 (status ? describe_status(*status) : "closed its output and hangs"));
 }
 
-void await_line(ChildProcess& process, const std::string& text, std::chrono::seconds patience) {
+std::string await_line(ChildProcess& process, const std::string& text,
+                       std::chrono::seconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (std::chrono::steady_clock::now() < deadline) {
     for (const std::string& line : process.lines().read(std::chrono::milliseconds(100))) {
-      if (line.find(text) != std::string::npos) return;
+      if (line.find(text) != std::string::npos) return line;
     }
     if (process.lines().ended()) throw_ended(process);
   }

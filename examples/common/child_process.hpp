@@ -53,9 +53,10 @@ class ChildProcess {
 // Of a process that has closed its output: "lender exited with status 1".
 [[noreturn]] void throw_ended(ChildProcess& process);
 
-// Reads the process's lines until one has `text` in it. Throws Failure when it ends instead, or
-// after `patience`.
-void await_line(ChildProcess& process, const std::string& text, std::chrono::seconds patience);
+// Reads the process's lines until one has `text` in it, and returns that. Throws Failure when it
+// ends instead, or after `patience`.
+std::string await_line(ChildProcess& process, const std::string& text,
+                       std::chrono::seconds patience);
 
 // Asks the kernel to kill this process when the thread of `parent` that started it ends.
 void die_with_parent(pid_t parent);

@@ -49,6 +49,12 @@ void become_coordinator(const std::filesystem::path& given,
           "--log-level", "error"});
 }
 
+void become_courier(const std::filesystem::path& given, const std::filesystem::path& config) {
+  become(given.empty() ? find_program("aqua-courier", "../../tools/courier")
+                       : std::filesystem::absolute(given),
+         {"--config", config});
+}
+
 void become_keeper(const std::filesystem::path& given, const std::filesystem::path& directory) {
   become(given.empty() ? find_program("aqua-keeper", "../../tools/keeper")
                        : std::filesystem::absolute(given),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemons of a demonstration: child processes that become aqua-coordinator or aqua-keeper.
+// The daemons of a demonstration: child processes that become aqua-coordinator, aqua-keeper
+// or aqua-courier.
 // Which program: the one given; where none is, the one beside this program, as installed, or where
 // the build puts it. Errors: Failure, where there is none.
 #pragma once
@@ -15,6 +16,9 @@ namespace aqua::example {
 
 [[noreturn]] void become_coordinator(const std::filesystem::path& given,
                                      const std::filesystem::path& directory);
+// With this file of options.
+[[noreturn]] void become_courier(const std::filesystem::path& given,
+                                 const std::filesystem::path& config);
 [[noreturn]] void become_keeper(const std::filesystem::path& given,
                                 const std::filesystem::path& directory);
 

@@ -70,6 +70,8 @@ void add_stage_options(CommandLine& line, Options& options) {
   line.group("")  // not in the help
       .flag("--stage-role", options.stage_role, "")
       .flag("--keeper-role", options.keeper_role, "")
+      .flag("--courier-role", options.courier_role, "")
+      .text("--network", options.network, "NAME", "")
       .flag("--log-steps", options.log_steps, "")
       .text("--pipeline", options.place.pipeline, "NAME", "")
       .number("--stage", options.place.stage, 0, 1000, "N", "")
@@ -105,12 +107,23 @@ CommandLine options_line(Options& options) {
       .flag("--standby", options.standby, "a process of each pipeline stands by for one that dies")
       .list("--kill", options.kill, "PIPELINE:STAGE[:RANK]@PERCENT%|@STEP",
             "kill that process once so many of all tokens are there, or where it gets to that "
-            "step; again and again. keeper:0 is the keeper")
+            "step; again and again. keeper:0 is the keeper, courier:0 the courier of prefill's "
+            "server, "
+            "courier:1 that of decode's")
       .flag("--compare", options.compare,
             "serve the requests undisturbed, too, and with the same deaths without replicas, and "
             "from scratch; print the latencies side by side")
       .flag("--flip-a-byte", options.flip,
             "damage one byte of a key behind its prompt: the run must fail, or proves nothing")
+      .text("--two-servers", options.two_servers, "DIR",
+            "prefill and decode have a keeper each, and couriers between them, whose certificates "
+            "are there (aqua-courier-certificates DIR prefill.test decode.test)")
+      .text("--prefill-network", options.prefill_network, "NAME",
+            "namespace of the network (ip netns) that prefill's courier is in ...")
+      .text("--decode-network", options.decode_network, "NAME", "... and decode's ...")
+      .text("--decode-address", options.decode_address, "HOST", "... where it listens")
+      .text("--courier-binary", options.courier, "PROGRAM",
+            "the aqua-courier program; default: of the same build")
       .text("--keeper-binary", options.keeper, "PROGRAM",
             "the aqua-keeper program; default: of the same build")
       .number("--layer-us", options.layer_us, 0, 1'000'000, "N",
@@ -139,6 +152,8 @@ void check_options(const Options& options) {
   if (!options.record.empty() &&
       (options.prefill || options.compare || one.ranks != 1 || options.batch != one.stages))
     throw example::Failure("--record wants --colocated Sx1 and --batch S, and no --compare");
+  if (!options.two_servers.empty() && (!options.prefill || options.replicate || options.compare))
+    throw example::Failure("--two-servers wants --prefill and --decode, and nothing of replicas");
   if (options.compare && options.kill.empty()) throw example::Failure("--compare wants a --kill");
   (void)kills(options);
 }
@@ -157,6 +172,12 @@ std::vector<Kill> kills(const Options& options) {
     if (kill->pipeline == kKeeper) {
       if (!options.replicate || options.prefill || !kill->step.empty() || kill->stage != 0)
         throw example::Failure(concat("--kill ", text, ": wants --replicate alone, and a time"));
+      all.push_back(std::move(*kill));
+      continue;
+    }
+    if (kill->pipeline == kCourier) {
+      if (options.two_servers.empty() || !kill->step.empty() || kill->stage > 1)
+        throw example::Failure(concat("--kill ", text, ": wants --two-servers, and a time"));
       all.push_back(std::move(*kill));
       continue;
     }

@@ -26,7 +26,8 @@ inline constexpr const char *kColocated = "colocated", *kPrefill = "prefill", *k
 // them, so that the others go on, and read what the orchestrator writes to them.
 inline constexpr unsigned kMostBatch = 64;
 
-inline constexpr const char* kKeeper = "keeper";  // may be killed, too
+inline constexpr const char* kKeeper = "keeper";    // may be killed, too
+inline constexpr const char* kCourier = "courier";  // likewise: 0 is prefill's, 1 decode's
 
 // Which process dies, and when.
 struct Kill {
@@ -55,7 +56,11 @@ struct Options {
   std::uint64_t seed = 1;
   ModelShape model{};
   CacheOptions cache{};
-  std::filesystem::path keeper{};  // the daemon's program; empty: looked for
+  std::filesystem::path keeper{};       // the daemon's program; empty: looked for
+  std::filesystem::path two_servers{};  // certificates of their couriers; empty: one server
+  std::string prefill_network{}, decode_network{};  // namespaces of couriers; empty: this one
+  std::string decode_address = "127.0.0.1";
+  std::filesystem::path courier{};  // the daemon's program; empty: looked for
   std::vector<std::string> kill{};
   bool flip = false;
   bool json = false;
@@ -83,7 +88,8 @@ struct Options {
   }
 
   // --- for the processes that it starts ---
-  bool stage_role = false, keeper_role = false;
+  bool stage_role = false, keeper_role = false, courier_role = false;
+  std::string network{};
   bool log_steps = false;
   Place place{};
   unsigned term = 1;

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "roles.hpp"
 
+#include <fcntl.h>
+#include <sched.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 
 #include "child_process.hpp"
 #include "daemon_program.hpp"
@@ -52,11 +57,24 @@ std::optional<Rewire> serve(Stage& stage, const Options& options, unsigned term,
   return {};
 }
 
+// A namespace of the network, as `ip netns` names it.
+void enter(const std::string& network) {
+  if (network.empty()) return;
+  const std::string path = "/run/netns/" + network;
+  const example::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0 || ::setns(fd.get(), CLONE_NEWNET) != 0)
+    throw example::Failure(path + ": " + std::strerror(errno));
+}
+
 }  // namespace
 
 int run_role(const Options& options) {
   example::die_with_parent(options.parent);
   if (options.keeper_role) example::become_keeper(options.keeper, options.directory);
+  if (options.courier_role) {
+    enter(options.network);
+    example::become_courier(options.courier, options.directory / "courier.json");
+  }
   Runtime runtime = example::must(Runtime::open({.device = "emu:0",
                                                  .coordinator = "none",
                                                  .host_bytes = 2_MiB,

@@ -14,6 +14,7 @@
 #include "daemon_program.hpp"
 #include "must.hpp"
 #include "play/record.hpp"
+#include "play/servers.hpp"
 #include "play/serving.hpp"
 #include "verdict.hpp"
 #include "workplace.hpp"
@@ -89,10 +90,11 @@ class Play {
     return served;
   }
 
-  Processes start(const std::string& name, const PipelineShape& shape, const Options& options) {
+  Processes start(const std::string& name, const PipelineShape& shape, const Options& options,
+                  const std::filesystem::path& directory) {
     say("serving: " + name + " " + to_string(shape) + ", " + std::to_string(shape.processes()) +
         (shape.processes() == 1 ? " process" : " processes"));
-    return {name, shape, options, directory_};
+    return {name, shape, options, directory};
   }
 
   Served serve_alone() {
@@ -103,7 +105,7 @@ class Play {
     alone.layer_us = 0;
     alone.kill.clear();
     directory_ = base_.path();
-    Processes one_process = start(kReference, {1, 1}, alone);
+    Processes one_process = start(kReference, {1, 1}, alone, directory_);
     Served served = Serving(one_process, one_process, requests_, alone, stop_).run();
     one_process.finish();
     return served;
@@ -112,49 +114,71 @@ class Play {
   Served serve_colocated(const Options& options) {
     std::optional<example::ChildProcess> keeper;
     if (options.replicate) keeper.emplace(start_keeper(options, directory_));
-    Processes pipeline = start(kColocated, options.colocated, options);
+    Processes pipeline = start(kColocated, options.colocated, options, directory_);
     Served served = Serving(pipeline, pipeline, requests_, options, stop_)
-                        .run(killing(options, {&pipeline}, keeper ? &*keeper : nullptr));
+                        .run(killing(options, {&pipeline}, keeper ? killing_of(*keeper) : nullptr));
     const bool in_peace = pipeline.finish();
     if (!options.record.empty()) {
       write_recording(options, requests_, served,
                       StepLog::read(directory_, options.colocated.stages));
     }
-    if (keeper && in_peace) served.segments_left = segments_left();
+    if (keeper && in_peace) served.segments_left = segments_left(directory_);
     return served;
   }
 
-  // Prefill and decode apart, with a keeper between them. Decode has other blocks.
+  // Decode has other blocks.
+  [[nodiscard]] static Options decodes(Options options) {
+    options.flip = false;
+    options.cache.heads_first = !options.cache.heads_first;
+    options.cache.tokens_per_block = options.cache.tokens_per_block / 2 + 1;
+    return options;
+  }
+
+  // Prefill and decode apart, with a keeper between them.
   Served serve_apart(const Options& options) {
+    if (!options.two_servers.empty()) return serve_on_two(options);
     example::ChildProcess keeper = start_keeper(options, directory_);
-    Options of_decode = options;
-    of_decode.flip = false;
-    of_decode.cache.heads_first = !options.cache.heads_first;
-    of_decode.cache.tokens_per_block = options.cache.tokens_per_block / 2 + 1;
-    Processes prefill = start(kPrefill, *options.prefill, options);
-    Processes decode = start(kDecode, *options.decode, of_decode);
+    Processes prefill = start(kPrefill, *options.prefill, options, directory_);
+    Processes decode = start(kDecode, *options.decode, decodes(options), directory_);
     Served served = Serving(prefill, decode, requests_, options, stop_)
-                        .run(killing(options, {&prefill, &decode}, &keeper));
+                        .run(killing(options, {&prefill, &decode}, killing_of(keeper)));
     prefill.finish();
-    await_no_parcels(decode);
-    if (decode.finish()) served.segments_left = segments_left();
+    await_no_parcels(decode, directory_);
+    if (decode.finish()) served.segments_left = segments_left(directory_);
     return served;
   }
 
-  [[nodiscard]] std::size_t segments_left() const {
-    const auto kept = list_segments(example::keeper_socket(directory_));
+  // On two servers, with couriers between them.
+  Served serve_on_two(const Options& options) {
+    TwoServers servers(options, directory_);
+    Processes prefill = start(kPrefill, *options.prefill, options, servers.prefill());
+    Processes decode = start(kDecode, *options.decode, decodes(options), servers.decode());
+    Served served = Serving(prefill, decode, requests_, options, stop_)
+                        .run(killing(options, {&prefill, &decode}, [&](const Kill& kill) {
+                          servers.replace_courier(kill.stage == 0 ? kPrefill : kDecode);
+                        }));
+    prefill.finish();
+    for (const auto& server : {servers.decode(), servers.prefill()})
+      await_no_parcels(decode, server);
+    if (decode.finish())
+      served.segments_left = segments_left(servers.prefill()) + segments_left(servers.decode());
+    return served;
+  }
+
+  [[nodiscard]] static std::size_t segments_left(const std::filesystem::path& server) {
+    const auto kept = list_segments(example::keeper_socket(server));
     return kept.ok() ? kept->size() : 0;
   }
 
   // Returns once decode has let go of all that was streamed to it: prefill has ended, so that
   // nothing more comes. Only the keeper knows; what it has for longer segments_left tells.
-  void await_no_parcels(Processes& decode) const {
+  void await_no_parcels(Processes& decode, const std::filesystem::path& server) const {
     constexpr std::chrono::seconds kPatience{10};
     constexpr int kOneWait = 5;  // milliseconds; then it is asked again
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     const auto of_parcels = [](const SegmentStatus& kept) { return kept.parcel != 0; };
     while (!decode.broken() && std::chrono::steady_clock::now() < deadline) {
-      const auto kept = list_segments(example::keeper_socket(directory_));
+      const auto kept = list_segments(example::keeper_socket(server));
       if (!kept.ok() || std::ranges::none_of(*kept, of_parcels)) return;
       pollfd stop{stop_.fd(), POLLIN, 0};
       (void)::poll(&stop, 1, kOneWait);
@@ -162,17 +186,23 @@ class Play {
     }
   }
 
+  // Kills a daemon.
+  using KillDaemon = std::function<void(const Kill&)>;
+  static KillDaemon killing_of(example::ChildProcess& keeper) {
+    return [&keeper](const Kill& /*kill*/) { keeper.signal(SIGKILL); };
+  }
   // Kills what is due, as tokens come.
   std::function<void(std::size_t)> killing(const Options& options,
                                            std::vector<Processes*> pipelines,
-                                           example::ChildProcess* keeper) const {
-    return [this, keeper, pipelines = std::move(pipelines),
+                                           KillDaemon kill_daemon) const {
+    return [this, kill_daemon = std::move(kill_daemon), pipelines = std::move(pipelines),
             pending = kills(options)](std::size_t tokens) mutable {
       const auto due = [&](const Kill& kill) {
         return kill.step.empty() && tokens * 100 >= answer_tokens_ * kill.percent;
       };
       for (const Kill& kill : pending) {
-        if (due(kill) && kill.pipeline == kKeeper && keeper != nullptr) keeper->signal(SIGKILL);
+        const bool daemon = kill.pipeline == kKeeper || kill.pipeline == kCourier;
+        if (due(kill) && daemon && kill_daemon != nullptr) kill_daemon(kill);
         for (Processes* const each : pipelines) {
           if (due(kill) && each->name() == kill.pipeline) each->kill(kill.stage, kill.rank);
         }

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Prefill on one server and decode on another one: two keepers, and couriers in network namespaces of
+# their own, which reach each other over one link. Every answer is that of one process, and what was
+# streamed crossed the link: its counters have at least the KV of all prompts. Then the same with
+# couriers, a prefill stage and a decode stage killed, on the loopback. Skips what it may not do.
+# Usage: two_servers.sh PIPELINE KEEPER COURIER CERTIFICATES-SCRIPT
+set -euo pipefail
+pipeline=$1 keeper=$2 courier=$3 certificates=$4
+directory=$(mktemp -d)
+a=aqua-a-$$ b=aqua-b-$$
+# shellcheck disable=SC2317  # the trap calls it
+tidy() {
+  rm -rf "$directory"
+  ip netns delete "$a" 2>/dev/null || true
+  ip netns delete "$b" 2>/dev/null || true
+}
+trap tidy EXIT
+"$certificates" "$directory" prefill.test decode.test >/dev/null
+# With 7 layers, 6 heads of 16 bytes, keys and values: 1,344 bytes a token.
+run() {
+  "$pipeline" --requests 8 --batch 4 --prefill 2x2 --decode 3x1 --two-servers "$directory" --keeper-binary "$keeper" \
+    --courier-binary "$courier" "$@"
+}
+run --requests 16 --kill courier:0@10% --kill courier:1@30% --kill decode:1@50% --kill prefill:1@60% --kill courier:0@80%
+run --flip-a-byte && { echo "FAILED: a flipped byte was not noticed"; exit 1; }
+
+if ! ip netns add "$a" 2>"$directory/why" || ! ip netns add "$b" 2>"$directory/why"; then
+  echo "SKIPPED: no network namespaces here: $(tail -n 1 "$directory/why" 2>/dev/null || echo 'no ip command')"
+  exit 77
+fi
+ip -n "$a" link add link0 type veth peer name link0 netns "$b"
+ip -n "$a" address add 10.99.7.1/24 dev link0
+ip -n "$b" address add 10.99.7.2/24 dev link0
+for one in "$a" "$b"; do ip -n "$one" link set link0 up; ip -n "$one" link set lo up; done
+run --prompt-tokens 400 --prefill-network "$a" --decode-network "$b" --decode-address 10.99.7.2 --json | tee "$directory/result"
+grep -q '"equal_answers": 8,' "$directory/result"
+grep -q '"segments_left": 0,' "$directory/result"
+crossed=$(ip netns exec "$b" cat /sys/class/net/link0/statistics/rx_bytes)
+least=$((8 * 200 * 1344))  # prompts have 200 tokens at least
+echo "$crossed bytes crossed the link; the KV of all prompts has $least at least"
+[ "$crossed" -ge "$least" ] || { echo "FAILED: not all KV crossed the link"; exit 1; }
