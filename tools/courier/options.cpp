@@ -19,7 +19,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kDeepest = 4;
 constexpr std::uint32_t kMostParcels = 1024, kMostConnections = 64, kMostVisitors = 4096;
 
 std::string read_name(JsonObject& object, const char* key) {
@@ -81,7 +80,7 @@ Result<Route> read_route(const Json& json) {
 }  // namespace
 
 Result<CourierOptions> parse_options(std::string_view text) {
-  const Json json = parse_shallow(text, kDeepest);
+  const Json json = parse_shallow(text, keeper_wire::kDeepest);
   JsonObject object(json, "courier");
   CourierOptions options{.keeper = object.text_or("keeper", "")};
   options.files.identity = {object.text("certificate"), object.text("key")};

@@ -16,8 +16,6 @@ namespace {
 using Json = nlohmann::json;
 using keeper_wire::read_number;
 
-constexpr int kDeepest = 4;  // brackets in brackets
-
 Json to_json(const Hello& said) {
   return {{"say", "hello"},    {"version", said.version}, {"pool", said.pool},
           {"from", said.from}, {"to", said.to},           {"index", said.index}};
@@ -106,7 +104,7 @@ std::string encode(const Message& message) {
 }
 
 Result<Message> decode(std::string_view words) {
-  const Json json = parse_shallow(words, kDeepest);
+  const Json json = parse_shallow(words, keeper_wire::kDeepest);
   JsonObject object(json, "courier");
   Message message = read_message(object, object.text("say"));
   AQUA_TRY(object.finish());

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// What couriers move from one keeper to another over loopback, against OpenSSL alone over as many
+// connections: parcels that are closed at one keeper until their taker at the other one has
+// finished them, and their giver was told.
+#include <poll.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "harness.hpp"
+#include "must.hpp"
+#include "net_bench/bare_tls.hpp"
+#include "report/goal.hpp"
+#include "report/report_file.hpp"
+#include "samples.hpp"
+#include "tools/courier/carry/keeper_side.hpp"
+#include "tools/courier/net/sockets.hpp"
+
+namespace {
+
+using namespace aqua::bench;
+using Json = nlohmann::json;
+using aqua::courier::KeeperSide;
+namespace pool_wire = aqua::pool_wire;
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::uint32_t kWindow = 4;  // parcels on the way over a connection
+
+int free_port() {
+  const auto socket = must(aqua::courier::listen_at("127.0.0.1:0"));
+  return aqua::courier::port_of(socket.get());
+}
+
+void wait_for_news(const KeeperSide& side) {
+  std::vector<pollfd> watched;
+  for (const int fd : side.descriptors()) watched.push_back({fd, POLLIN, 0});
+  (void)::poll(watched.data(), watched.size(), -1);
+  side.clear_news();
+}
+
+// Takes and finishes so many parcels.
+void take(KeeperSide& side, unsigned parcels) {
+  while (parcels > 0) {
+    const auto heard = must(side.ask(pool_wire::Accept{parcels}));
+    for (const aqua::Parcel& parcel : heard.parcels) {
+      must(side.ask(pool_wire::Finish{parcel.number}));
+      must(side.ask(pool_wire::Admit{"prefill", 1}));
+      --parcels;
+    }
+    if (heard.parcels.empty()) wait_for_news(side);
+  }
+}
+
+// Gives so many parcels, `at_once` at a time, and returns when all have arrived.
+void give(KeeperSide& side, unsigned parcels, std::uint64_t bytes, unsigned at_once) {
+  static std::uint64_t last = 0;
+  std::set<std::uint64_t> reserved, closed;
+  std::vector<std::uint64_t> open;
+  unsigned begun = 0;
+  for (unsigned arrived = 0; arrived < parcels;) {
+    while (begun < parcels && reserved.size() + closed.size() < at_once) {
+      const auto opened = must(side.ask(pool_wire::Open{
+          .role = "decode", .head = {"r" + std::to_string(++last), 1}, .needs_room = true}));
+      ++begun;
+      if (opened.open) {
+        open.push_back(opened.number);
+      } else {
+        reserved.insert(opened.number);
+      }
+      if (!open.empty()) break;
+    }
+    for (const std::uint64_t number : open) {
+      const KeeperSide::Segment segment = must(side.take(bytes));
+      must(side.commit(segment.number, {.bytes = bytes}, number));
+      must(side.ask(pool_wire::Close{{.number = number, .id = "r", .turn = 1, .tokens = 1}}));
+      closed.insert(number);
+    }
+    if (!open.empty()) {
+      open.clear();
+      continue;
+    }
+    wait_for_news(side);
+    for (const aqua::ParcelNews& news : must(side.ask(pool_wire::Accept{0})).told) {
+      if (news.event == aqua::ParcelEvent::opened) {
+        reserved.erase(news.number);
+        open.push_back(news.number);
+      } else if (closed.erase(news.number) != 0) {
+        ++arrived;
+      }
+    }
+  }
+}
+
+class Bench {
+ public:
+  Bench(const std::string& keeper, std::string courier, const std::string& certificates,
+        unsigned rounds)
+      : courier_(std::move(courier)), rounds_(rounds), a_(keeper), b_(keeper) {
+    const std::string make = certificates + " " + a_.directory() + " a.test b.test >/dev/null";
+    if (std::system(make.c_str()) != 0) std::exit(1);  // NOLINT(*-command-processor)
+    bare_ = std::make_unique<BareTls>(identity("b"), identity("a"), free_port());
+  }
+
+  Json run() {
+    Json report;
+    for (const unsigned connections : {1U, 2U}) {
+      for (const std::uint64_t mib : {1U, 16U, 64U}) measure(report, connections, mib * kMiB);
+    }
+    for (const Json& row : report["rows"]) {
+      if (row["bytes"] != 64 * kMiB) continue;
+      report["goals"].push_back(judge("parcels of 64 MiB over " +
+                                          std::to_string(row["connections"].get<unsigned>()) +
+                                          " connections, over OpenSSL alone",
+                                      Bound::at_least, 0.8, row["of_bare"].get<double>()));
+    }
+    return report;
+  }
+
+ private:
+  [[nodiscard]] Certificates identity(const std::string& name) const {
+    const std::string base = a_.directory() + "/" + name + ".test";
+    return {base + ".pem", base + ".key", a_.directory() + "/authority.pem"};
+  }
+  std::string write_config(const std::string& name, const std::string& keeper, const Json& what) {
+    const Certificates own = identity(name);
+    Json config{{"keeper", keeper},
+                {"certificate", own.certificate},
+                {"key", own.key},
+                {"authority", own.authority}};
+    config.update(what);
+    const std::string path = a_.directory() + "/" + name + ".json";
+    std::ofstream(path) << config;
+    return path;
+  }
+
+  void measure(Json& report, unsigned connections, std::uint64_t bytes) {
+    const std::string address = "127.0.0.1:" + std::to_string(free_port());
+    const ProgramInDirectory to(
+        courier_,
+        {"aqua-courier", "--config",
+         write_config("b", b_.socket(),
+                      {{"listen", {{"address", address}, {"peers", {"a.test"}}}}})},
+        "/tmp");
+    const ProgramInDirectory from(courier_,
+                                  {"aqua-courier", "--config",
+                                   write_config("a", a_.socket(),
+                                                {{"carry",
+                                                  {{{"pool", "net"},
+                                                    {"from", "prefill"},
+                                                    {"to", "decode"},
+                                                    {"peer", "b.test"},
+                                                    {"address", address},
+                                                    {"parcels", kWindow},
+                                                    {"connections", connections}}}}})},
+                                  "/tmp");
+    KeeperSide giver = must(KeeperSide::join(a_.socket(), "net", "prefill"));
+    KeeperSide taker = must(KeeperSide::join(b_.socket(), "net", "decode"));
+    const unsigned at_once = kWindow * connections;
+    must(taker.ask(pool_wire::Admit{"prefill", 2 * at_once}));
+    const auto parcels = static_cast<unsigned>(512 * kMiB / bytes);
+    std::vector<double> carried, bare;
+    for (unsigned round = 0; round <= rounds_; ++round) {
+      std::thread taking([&] { take(taker, parcels); });
+      const double begin = now();
+      give(giver, parcels, bytes, at_once);
+      const double seconds = now() - begin;
+      taking.join();
+      const double alone = bare_->measure(connections, 512 * kMiB / connections);
+      if (round == 0) continue;  // memory is touched for the first time
+      carried.push_back(static_cast<double>(parcels * bytes) / seconds);
+      bare.push_back(alone);
+    }
+    report["rows"].push_back({{"connections", connections},
+                              {"bytes", bytes},
+                              {"carried_bytes_per_s", median(carried)},
+                              {"bare_bytes_per_s", median(bare)},
+                              {"of_bare", median(ratios(carried, bare))}});
+    std::printf("%u connections, parcels of %3u MiB: %6.0f MB/s, OpenSSL alone %6.0f MB/s: %.2f\n",
+                connections, static_cast<unsigned>(bytes / kMiB), median(carried) / 1e6,
+                median(bare) / 1e6, median(ratios(carried, bare)));
+    std::fflush(stdout);
+  }
+
+  const std::string courier_;
+  const unsigned rounds_;
+  Keeper a_, b_;
+  std::unique_ptr<BareTls> bare_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string keeper, courier, certificates, json;
+  unsigned rounds = 5;
+  CLI::App app("Carrying KV from one server to another, against OpenSSL alone.");
+  app.add_option("--keeper-binary", keeper, "aqua-keeper")->required();
+  app.add_option("--courier-binary", courier, "aqua-courier")->required();
+  app.add_option("--certificates-binary", certificates, "aqua-courier-certificates")->required();
+  app.add_option("--rounds", rounds)->check(CLI::Range(1, 1000));
+  app.add_option("--json", json, "a file for the report");
+  CLI11_PARSE(app, argc, argv);
+  const Json report = Bench(keeper, courier, certificates, rounds).run();
+  print_goals(report["goals"]);
+  write_report(json, report);
+  return 0;
+}
