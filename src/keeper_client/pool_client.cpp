@@ -19,14 +19,18 @@ Result<PoolClient::Answer> PoolClient::call(const pool_wire::PoolRequest& reques
   return Answer{std::move(reply), std::move(message.fds)};
 }
 
-Result<UniqueFd> PoolClient::join_segments(const std::string& pool, const std::string& role) {
-  AQUA_ASSIGN(Answer joined, call(pool_wire::JoinPool{.pool = pool,
-                                                      .role = role,
-                                                      .device = {},
-                                                      .shape = "segments",
-                                                      .blocks = 0,
-                                                      .block_tokens = 1,
-                                                      .bytes = 0}));
+Result<UniqueFd> PoolClient::join_segments(const std::string& pool, const std::string& role,
+                                           const std::optional<std::string>& courier_takes_from) {
+  AQUA_ASSIGN(Answer joined,
+              call(pool_wire::JoinPool{.pool = pool,
+                                       .role = role,
+                                       .device = {},
+                                       .shape = "segments",
+                                       .blocks = 0,
+                                       .block_tokens = 1,
+                                       .bytes = 0,
+                                       .courier = courier_takes_from.has_value(),
+                                       .takes_from = courier_takes_from.value_or("")}));
   if (joined.reply.later) {
     return Error{Code::failed_precondition, concat("a pool '", pool, "' is being made")};
   }

@@ -76,6 +76,15 @@ Result<void> ParcelBook::join(MemberNumber member, const std::string& role) {
   return {};
 }
 
+Result<void> ParcelBook::join_courier(MemberNumber member, const std::string& role,
+                                      const std::string& takes_from) {
+  AQUA_TRY(join(member, role));
+  Member& joined = members_.at(member);
+  joined.courier = true;
+  joined.takes_from = takes_from;
+  return {};
+}
+
 Result<void> ParcelBook::admit(MemberNumber member, const std::string& from,
                                std::uint32_t parcels) {
   AQUA_TRY(check_member("admit", member));
@@ -115,6 +124,7 @@ Result<std::uint64_t> ParcelBook::begin(const char* call, MemberNumber giver,
                                        .state = state,
                                        .giver = giver,
                                        .from = members_.at(giver).role,
+                                       .carried = members_.at(giver).courier,
                                        .continues = taken_as(giver, head.id)};
   Turns& turns = turns_[head.id];
   turns.highest = head.turn;
@@ -131,10 +141,11 @@ Result<std::uint64_t> ParcelBook::begin(const char* call, MemberNumber giver,
 }
 
 Result<std::uint64_t> ParcelBook::reserve(MemberNumber giver, const std::string& role,
-                                          const ParcelHead& head) {
+                                          const ParcelHead& head, std::uint64_t since) {
   AQUA_ASSIGN(const std::uint64_t number,
               begin("reserve", giver, role, head, ParcelState::reserved));
-  const Record& record = parcels_.at(number);
+  Record& record = parcels_.at(number);
+  if (since != 0) record.given_turn = since;
   if (record.state == ParcelState::reserved && !promise(number)) {
     reserved_[{role, record.from}].insert(number);
   }
@@ -156,8 +167,11 @@ Result<std::uint64_t> ParcelBook::resume(MemberNumber giver, const std::string& 
   for (const std::uint64_t number : known->second.numbers) {
     Record& record = parcels_.at(number);
     const bool has_news = record.state == ParcelState::closed || record.state == ParcelState::taken;
-    if (!has_news || record.given_turn < since || record.superseded || record.replaced) continue;
-    if (is_member(record.giver)) {
+    if (!has_news || record.given_turn < since || record.replaced) continue;
+    if (record.superseded) {
+      return Error{Code::aborted, concat("resume: ", id, ": a higher turn is being given")};
+    }
+    if (record.giver != giver && is_member(record.giver)) {
       return wrong_state("resume: the giver of parcel ", number, " is still there");
     }
     record.giver = giver;
@@ -177,7 +191,8 @@ Result<void> ParcelBook::close(MemberNumber giver, std::uint64_t number, std::ui
   record->tokens = tokens;
   record->note = std::move(note);
   const std::string id = record->id;
-  turns_.at(id).closed = record->turn;
+  std::uint64_t& closed = turns_.at(id).closed;
+  closed = std::max(closed, record->given_turn);
   if (const std::uint64_t before = record->continues; before != 0) {
     tell_giver(parcels_.at(before), before, ParcelEvent::confirmed);  // who hands it on has all
     pay_room(parcels_.at(before));
@@ -245,9 +260,9 @@ Result<void> ParcelBook::confirm(MemberNumber taker, std::uint64_t number) {
   return {};
 }
 
-Result<void> ParcelBook::finish(MemberNumber taker, std::uint64_t number) {
+Result<void> ParcelBook::finish(MemberNumber taker, std::uint64_t number, ParcelEvent what) {
   AQUA_ASSIGN(Record* const record, taken("finish", taker, number));
-  if (!record->superseded) tell_giver(*record, number, ParcelEvent::confirmed);
+  if (!record->superseded) tell_giver(*record, number, what);
   pay_room(*record);
   leave(number, /*done=*/!record->superseded);
   return {};

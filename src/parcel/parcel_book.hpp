@@ -76,7 +76,9 @@ class ParcelBook {
   struct Record {
     std::string id{};
     std::uint64_t turn = 0;
-    std::uint64_t given_turn = 0;  // under which it was reserved or opened
+    // Under which its giver opened it, at the keeper where it began. Turns of those who carried it
+    // here lie above that, and say nothing about which parcel it is.
+    std::uint64_t given_turn = 0;
     std::string role{};
     ParcelState state = ParcelState::open;
     MemberNumber giver = 0;     // 0: it need not be told any more
@@ -84,6 +86,7 @@ class ParcelBook {
     bool needs_room = false;    // as it was reserved
     MemberNumber receiver = 0;  // who has promised room for it; 0: any of the role may take it
     bool lodges = false;        // it uses up no room of its own
+    bool carried = false;       // from another keeper: no courier takes it to a further one
     MemberNumber taker = 0;
     std::uint64_t continues = 0;  // the parcel of this id that the giver had taken; 0: none
     std::uint32_t tokens = 0;
@@ -96,6 +99,10 @@ class ParcelBook {
 
   // already_exists: it is a member.
   [[nodiscard]] Result<void> join(MemberNumber member, const std::string& role);
+  // As one who carries parcels between keepers, and is given those of this role alone that began
+  // here. No role: it only gives.
+  [[nodiscard]] Result<void> join_courier(MemberNumber member, const std::string& role,
+                                          const std::string& takes_from);
   // It has room for so many more parcels by whoever has the role `from`: what these have reserved
   // for its role is opened, the oldest first, with whoever has most room.
   //   invalid_argument     no role, or room for more than kMostParcels of its parcels in all
@@ -112,17 +119,19 @@ class ParcelBook {
   //   invalid_argument     the role, the id or the turn
   //   aborted              as check_turn()
   //   resource_exhausted   as many parcels as may be, or the giver has not been told of so many
+  // `since`: of one that is carried from another keeper, the turn under which it began there.
   [[nodiscard]] Result<std::uint64_t> reserve(MemberNumber giver, const std::string& role,
-                                              const ParcelHead& head);
+                                              const ParcelHead& head, std::uint64_t since = 0);
   // One that needs no room at its taker, and is open at once. Errors as reserve().
   [[nodiscard]] Result<std::uint64_t> open(MemberNumber giver, const std::string& role,
                                            const ParcelHead& head);
   // For who carries parcels from another keeper and does not know whether this one has arrived:
-  // goes on with what was closed of this id under `since` or a higher turn and has no giver any
-  // more, whose news the caller hears from now on. 0: nothing was closed so (under turn 0 nothing
-  // ever is); to be opened then.
+  // goes on with what was closed of this id that began under `since` or a higher turn and has no
+  // other giver any more; the caller hears its news from now on. 0: nothing was closed so (under
+  // turn 0 nothing ever is); to be opened then.
   //   already_exists       it was, and needs no giver: a taker has all bytes, or it has ended
   //   failed_precondition  its giver is a member still
+  //   aborted              it is taken, and a higher turn is being given
   [[nodiscard]] Result<std::uint64_t> resume(MemberNumber giver, const std::string& id,
                                              std::uint64_t since);
   // It is complete. Ends the parcel that it continues, and what a higher turn ends.
@@ -146,9 +155,11 @@ class ParcelBook {
                                             std::uint64_t above);
   // The taker has all bytes. Saying so again changes nothing. aborted: it is superseded.
   [[nodiscard]] Result<void> confirm(MemberNumber taker, std::uint64_t number);
-  // The taker's work on it has ended, and it does. Where the taker is superseded and nothing of the
-  // higher turn is complete, it waits for another one instead.
-  [[nodiscard]] Result<void> finish(MemberNumber taker, std::uint64_t number);
+  // The taker's work on it has ended, and it does; its giver is told `what`, unless it has heard of
+  // a confirmation. Where the taker is superseded and nothing of the higher turn is complete, it
+  // waits for another one instead.
+  [[nodiscard]] Result<void> finish(MemberNumber taker, std::uint64_t number,
+                                    ParcelEvent what = ParcelEvent::confirmed);
   // Ends what nobody has taken of this id. not_found: there is nothing.
   [[nodiscard]] Result<void> cancel(const std::string& id);
 
@@ -198,11 +209,13 @@ class ParcelBook {
     std::string role{};
     std::map<std::string, std::int64_t> room{};  // by the giver's role; below 0: owed
     bool gone = false;
+    bool courier = false;
+    std::string takes_from{};  // of a courier
     friend bool operator==(const Member&, const Member&) = default;
   };
   struct Turns {
     std::uint64_t highest = 0;
-    std::uint64_t closed = 0;           // the highest under which one was
+    std::uint64_t closed = 0;           // the highest under which one began that was closed
     std::set<std::uint64_t> numbers{};  // of its parcels
     std::uint64_t ended = 0;            // when the last of them did, in ended_ids_
     friend bool operator==(const Turns&, const Turns&) = default;
@@ -215,6 +228,10 @@ class ParcelBook {
                                             const std::string& role, const ParcelHead& head,
                                             ParcelState state);
 
+  // Whether a member may take a parcel of its role: who carries parcels, not all.
+  [[nodiscard]] static bool may_take(const Member& member, const Record& record) {
+    return !member.courier || (!record.carried && record.from == member.takes_from);
+  }
   void fence(std::uint64_t by);
   void tell(MemberNumber member, std::uint64_t number, ParcelEvent event);
   void tell_giver(Record& record, std::uint64_t number, ParcelEvent event);

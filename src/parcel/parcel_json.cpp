@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parcel/parcel_json.hpp"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -53,6 +54,8 @@ std::string hex_of(std::string_view bytes) {
 constexpr std::array kEvents{ParcelEvent::opened, ParcelEvent::confirmed, ParcelEvent::superseded,
                              ParcelEvent::cancelled, ParcelEvent::taken_superseded};
 
+}  // namespace
+
 const char* name_of(ParcelEvent event) {
   switch (event) {
     case ParcelEvent::opened:
@@ -68,8 +71,6 @@ const char* name_of(ParcelEvent event) {
   }
   return "";
 }
-
-}  // namespace
 
 Json json_of(const Blocks& blocks) {
   Json runs = Json::array();
@@ -140,17 +141,19 @@ Json json_of(const ParcelNews& news) {
   return {{"number", news.number}, {"event", name_of(news.event)}};
 }
 
+ParcelEvent read_event(JsonObject& object, const char* key) {
+  const std::string name = object.text(key);
+  const auto* const known =
+      std::ranges::find_if(kEvents, [&](ParcelEvent event) { return name == name_of(event); });
+  if (known != kEvents.end()) return *known;
+  object.fail(concat("no event '", name.substr(0, 40), "'"));
+  return ParcelEvent::confirmed;
+}
+
 Result<ParcelNews> read_news(const Json& json) {
   JsonObject object(json, "keeper: told");
   ParcelNews news{.number = read_number(object, "number")};
-  const std::string name = object.text("event");
-  bool known = false;
-  for (const ParcelEvent event : kEvents) {
-    if (name != name_of(event)) continue;
-    news.event = event;
-    known = true;
-  }
-  if (!known) object.fail(concat("no event '", name.substr(0, 40), "'"));
+  news.event = read_event(object, "event");
   AQUA_TRY(object.finish());
   return news;
 }

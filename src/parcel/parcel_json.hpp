@@ -26,6 +26,8 @@ inline constexpr std::size_t kMostParcelBytes = kMaxPacket - 1024;
 [[nodiscard]] Parcel read_parcel(JsonObject& object);
 [[nodiscard]] Result<Parcel> read_whole_parcel(const nlohmann::json& json);
 [[nodiscard]] ParcelHead read_head(JsonObject& object);
+[[nodiscard]] const char* name_of(ParcelEvent event);
+[[nodiscard]] ParcelEvent read_event(JsonObject& object, const char* key);
 [[nodiscard]] nlohmann::json json_of(const ParcelNews& news);
 [[nodiscard]] Result<ParcelNews> read_news(const nlohmann::json& json);
 

@@ -48,7 +48,7 @@ bool ParcelBook::promise(std::uint64_t number) {
   Record& record = parcels_.at(number);
   std::int64_t* most = nullptr;
   for (auto& [member, known] : members_) {
-    if (known.role != record.role) continue;
+    if (known.role != record.role || !may_take(known, record)) continue;
     const auto room = known.room.find(record.from);
     if (room == known.room.end() || room->second <= 0) continue;
     if (most != nullptr && room->second <= *most) continue;
@@ -66,7 +66,8 @@ MemberNumber ParcelBook::host_of(const Record& record) const {
     const Record& earlier = parcels_.at(number);
     if (!earlier.needs_room || earlier.role != record.role || earlier.from != record.from) continue;
     const MemberNumber host = earlier.taker != 0 ? earlier.taker : earlier.receiver;
-    if (host != record.giver && is_member(host)) return host;
+    if (host == record.giver || !is_member(host)) continue;
+    if (may_take(members_.at(host), record)) return host;
   }
   return 0;
 }
@@ -181,12 +182,16 @@ void ParcelBook::queue(const std::string& id) {
 
 std::uint64_t ParcelBook::next_for(MemberNumber member) const {
   if (!is_member(member)) return 0;
-  const auto first_of = [](const auto& queues, const auto& key) {
+  const Member& known = members_.at(member);
+  const auto first_of = [&](const auto& queues, const auto& key) -> std::uint64_t {
     const auto queue = queues.find(key);
-    return queue == queues.end() ? 0 : *queue->second.begin();
+    if (queue == queues.end()) return 0;
+    const auto first = std::ranges::find_if(
+        queue->second, [&](std::uint64_t number) { return may_take(known, parcels_.at(number)); });
+    return first == queue->second.end() ? 0 : *first;
   };
   const std::uint64_t promised = first_of(of_receiver_, member);
-  const std::uint64_t any = first_of(of_role_, members_.at(member).role);
+  const std::uint64_t any = first_of(of_role_, known.role);
   return promised == 0 || any == 0 ? promised + any : std::min(promised, any);
 }
 
@@ -284,12 +289,16 @@ std::size_t ParcelBook::waiting() const {
 }
 
 std::size_t ParcelBook::waiting_for(MemberNumber member) const {
-  const auto size_of = [](const auto& queues, const auto& key) {
-    const auto queue = queues.find(key);
-    return queue == queues.end() ? 0 : queue->second.size();
-  };
   if (!is_member(member)) return 0;
-  return size_of(of_role_, members_.at(member).role) + size_of(of_receiver_, member);
+  const Member& known = members_.at(member);
+  const auto size_of = [&](const auto& queues, const auto& key) -> std::size_t {
+    const auto queue = queues.find(key);
+    if (queue == queues.end()) return 0;
+    if (!known.courier) return queue->second.size();
+    return static_cast<std::size_t>(std::ranges::count_if(
+        queue->second, [&](std::uint64_t number) { return may_take(known, parcels_.at(number)); }));
+  };
+  return size_of(of_role_, known.role) + size_of(of_receiver_, member);
 }
 
 }  // namespace aqua

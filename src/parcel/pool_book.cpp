@@ -92,8 +92,8 @@ Result<std::uint64_t> PoolBook::open(MemberNumber giver, const std::string& role
 }
 
 Result<std::uint64_t> PoolBook::reserve(MemberNumber giver, const std::string& role,
-                                        const ParcelHead& head) {
-  AQUA_ASSIGN(const std::uint64_t number, parcels_.reserve(giver, role, head));
+                                        const ParcelHead& head, std::uint64_t since) {
+  AQUA_ASSIGN(const std::uint64_t number, parcels_.reserve(giver, role, head, since));
   drop_ended();
   return number;
 }
@@ -164,8 +164,8 @@ Result<std::vector<Parcel>> PoolBook::accept(MemberNumber member, std::size_t mo
   return taken;
 }
 
-Result<void> PoolBook::finish(MemberNumber taker, std::uint64_t number) {
-  AQUA_TRY(parcels_.finish(taker, number));
+Result<void> PoolBook::finish(MemberNumber taker, std::uint64_t number, ParcelEvent what) {
+  AQUA_TRY(parcels_.finish(taker, number, what));
   if (parcels_.find(number) != nullptr) blocks_.give(number, 0);
   drop_ended();
   return {};

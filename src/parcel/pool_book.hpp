@@ -43,6 +43,11 @@ class PoolBook {
   //   resource_exhausted   kMostQuotas other roles have one
   [[nodiscard]] Result<void> join(MemberNumber member, const std::string& role,
                                   std::uint32_t quota = 0);
+  // As ParcelBook's.
+  [[nodiscard]] Result<void> join_courier(MemberNumber member, const std::string& role,
+                                          const std::string& takes_from) {
+    return parcels_.join_courier(member, role, takes_from);
+  }
   // The second role may have so many blocks more, and the first so many less. Nothing is taken from
   // anybody: who has more than it may gets nothing until it has less.
   //   not_found            one of them has no quota
@@ -65,7 +70,7 @@ class PoolBook {
   [[nodiscard]] Result<std::uint64_t> open(MemberNumber giver, const std::string& role,
                                            const ParcelHead& head);
   [[nodiscard]] Result<std::uint64_t> reserve(MemberNumber giver, const std::string& role,
-                                              const ParcelHead& head);
+                                              const ParcelHead& head, std::uint64_t since = 0);
   [[nodiscard]] Result<void> admit(MemberNumber member, const std::string& from,
                                    std::uint32_t parcels) {
     return parcels_.admit(member, from, parcels);
@@ -95,7 +100,8 @@ class PoolBook {
     return parcels_.confirm(taker, number);
   }
   // Ends a parcel that the member has taken, and lets go of its blocks.
-  [[nodiscard]] Result<void> finish(MemberNumber taker, std::uint64_t number);
+  [[nodiscard]] Result<void> finish(MemberNumber taker, std::uint64_t number,
+                                    ParcelEvent what = ParcelEvent::confirmed);
   [[nodiscard]] Result<void> cancel(const std::string& id);
 
   // The connection of a member has closed. What it has is orphaned. (Not known: nothing.)

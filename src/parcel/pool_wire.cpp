@@ -26,7 +26,9 @@ Json to_json(const JoinPool& asked) {
           {"blocks", asked.blocks},
           {"block_tokens", asked.block_tokens},
           {"bytes", asked.bytes},
-          {"quota", asked.quota}};
+          {"quota", asked.quota},
+          {"courier", asked.courier},
+          {"takes_from", asked.takes_from}};
 }
 Json to_json(const AddSlabs& asked) {
   return {{"op", "pool-add"}, {"bytes", asked.bytes}};
@@ -78,7 +80,7 @@ Json to_json(const Accept& asked) {
   return {{"op", "pool-accept"}, {"most", asked.most}};
 }
 Json to_json(const Finish& asked) {
-  return {{"op", "pool-finish"}, {"number", asked.number}};
+  return {{"op", "pool-finish"}, {"number", asked.number}, {"what", name_of(asked.what)}};
 }
 Json to_json(const Cancel& asked) {
   return {{"op", "pool-cancel"}, {"pool", asked.pool}, {"id", asked.id}};
@@ -160,6 +162,8 @@ JoinPool read_join(JsonObject& object) {
   if (const Json* bytes = object.take("bytes")) asked.bytes = read_bytes(object, *bytes);
   if ((asked.bytes == 0) != (asked.blocks == 0)) object.fail("blocks without bytes, or the like");
   asked.quota = object.count("quota", 0, kMostPoolBlocks);
+  asked.courier = object.flag_or("courier", false);
+  asked.takes_from = object.text_or("takes_from", "");
   return asked;
 }
 
@@ -194,7 +198,14 @@ std::optional<PoolRequest> read_pool_request(JsonObject& object, std::string_vie
   if (operation == "confirm") return Confirm{.number = read_number(object, "number")};
   if (operation == "release") return Release{.pool = read_pool(object)};
   if (operation == "accept") return Accept{.most = object.count("most", 0, kMostCount)};
-  if (operation == "finish") return Finish{.number = read_number(object, "number")};
+  if (operation == "finish") {
+    Finish asked{.number = read_number(object, "number")};
+    if (object.has("what")) asked.what = read_event(object, "what");
+    if (asked.what == ParcelEvent::opened || asked.what == ParcelEvent::taken_superseded) {
+      object.fail("what is nothing that a giver is told at last");
+    }
+    return asked;
+  }
   if (operation == "cancel") return Cancel{.pool = read_pool(object), .id = object.text("id")};
   if (operation == "leave") return Leave{};
   if (operation == "list") return ListPools{.first = object.count("first", 0, kMostCount)};

@@ -38,6 +38,10 @@ struct JoinPool {
   std::uint32_t block_tokens = 1;
   std::uint64_t bytes = 0;  // of all slabs
   std::uint32_t quota = 0;  // of the role, where it has none yet; 0: it gets none by this
+  // The caller carries parcels between keepers: it is given those of this role alone that began
+  // here. No role: it only gives.
+  bool courier = false;
+  std::string takes_from{};
 };
 // The next slabs of a pool that the caller makes, with a descriptor each. With the last of them the
 // pool is there, and the caller is a member.
@@ -100,8 +104,10 @@ struct Confirm {
 struct Accept {
   std::uint32_t most = 0;
 };
+// Its giver is told `what`: confirmed; or superseded or cancelled, where it was that elsewhere.
 struct Finish {
   std::uint64_t number = 0;
+  ParcelEvent what = ParcelEvent::confirmed;
 };
 struct Cancel {
   std::string pool;

@@ -26,9 +26,10 @@ class NaiveParcels {
     ParcelBook::Record record{};
   };
 
-  Said join(std::uint64_t m, const std::string& role) {
+  Said join(std::uint64_t m, const std::string& role,
+            const std::optional<std::string>& courier_takes_from = {}) {
     if (members_.contains(m)) return Code::already_exists;
-    members_[m] = {role, {}, false};
+    members_[m] = {role, {}, false, courier_takes_from};
     return {};
   }
   Said admit(std::uint64_t m, const std::string& from, std::uint32_t room) {
@@ -37,7 +38,8 @@ class NaiveParcels {
     match();
     return {};
   }
-  Said begin(std::uint64_t m, const std::string& role, const ParcelHead& head, bool reserved) {
+  Said begin(std::uint64_t m, const std::string& role, const ParcelHead& head, bool reserved,
+             std::uint64_t since = 0) {
     if (!there(m)) return Code::not_found;
     if (highest_.contains(head.id) && head.turn <= highest_[head.id]) return Code::aborted;
     std::uint64_t continues = 0;
@@ -50,12 +52,13 @@ class NaiveParcels {
     rows_.push_back({++last_,
                      {.id = head.id,
                       .turn = head.turn,
-                      .given_turn = head.turn,
+                      .given_turn = since != 0 ? since : head.turn,
                       .role = role,
                       .state = reserved ? ParcelState::reserved : ParcelState::open,
                       .giver = m,
                       .from = members_[m].role,
                       .needs_room = reserved,
+                      .carried = members_[m].takes_from.has_value(),
                       .continues = continues}});
     const std::uint64_t newest = last_;
     for (const Row& row : rows_) {
@@ -65,7 +68,7 @@ class NaiveParcels {
       if (!row.record.needs_room) continue;
       if (row.record.from != record.from) continue;
       const std::uint64_t host = row.record.receiver + row.record.taker;  // one of them is 0
-      if (!there(host) || host == m) continue;
+      if (!there(host) || host == m || !may_take(host, record)) continue;
       record.state = ParcelState::open;
       record.receiver = host;
       record.lodges = true;
@@ -92,7 +95,8 @@ class NaiveParcels {
     if (row->record.state != ParcelState::open) return Code::failed_precondition;
     row->record.state = ParcelState::closed;
     row->record.tokens = tokens;
-    closed_[row->record.id] = row->record.turn;
+    std::uint64_t& closed = closed_[row->record.id];
+    closed = std::max(closed, row->record.given_turn);
     const std::string id = row->record.id;
     const std::uint64_t continues = row->record.continues;
     for (Row& other : rows_) {
@@ -120,8 +124,9 @@ class NaiveParcels {
     for (Row& row : rows_) {
       ParcelBook::Record& record = row.record;
       if (record.id != id || record.given_turn < since || is_unfilled(row)) continue;
-      if (record.state == ParcelState::confirmed || record.superseded || record.replaced) continue;
-      if (there(record.giver)) return Code::failed_precondition;
+      if (record.state == ParcelState::confirmed || record.replaced) continue;
+      if (record.superseded) return Code::aborted;
+      if (there(record.giver) && record.giver != m) return Code::failed_precondition;
       record.giver = m;
       return {};
     }
@@ -146,7 +151,7 @@ class NaiveParcels {
     for (const Row& row : rows_) {
       const ParcelBook::Record& r = row.record;
       if (!there(m) || r.state != ParcelState::closed || r.role != members_.at(m).role) continue;
-      if (r.receiver != 0 && r.receiver != m) continue;
+      if ((r.receiver != 0 && r.receiver != m) || !may_take(m, r)) continue;
       const bool held = std::any_of(rows_.begin(), rows_.end(), [&](const Row& other) {
         return other.record.id == r.id && is_unfilled(other) && other.record.turn > r.turn;
       });
@@ -174,7 +179,7 @@ class NaiveParcels {
     tell(std::exchange(row->record.giver, 0), number, ParcelEvent::confirmed);
     return {};
   }
-  Said finish(std::uint64_t m, std::uint64_t number) {
+  Said finish(std::uint64_t m, std::uint64_t number, ParcelEvent what = ParcelEvent::confirmed) {
     Row* const row = its(m, number);
     if (row == nullptr) return Code::not_found;
     pay(*row);
@@ -182,7 +187,7 @@ class NaiveParcels {
       wait_again(*row);
       return {};
     }
-    if (!row->record.superseded) tell(row->record.giver, number, ParcelEvent::confirmed);
+    if (!row->record.superseded) tell(row->record.giver, number, what);
     remove_if([&](const Row& other) { return other.number == number; });
     return {};
   }
@@ -229,7 +234,13 @@ class NaiveParcels {
     std::string role{};
     std::map<std::string, std::int64_t> room{};
     bool is_gone = false;
+    std::optional<std::string> takes_from{};  // of a courier
   };
+  // Couriers take what began here, of one role.
+  [[nodiscard]] bool may_take(std::uint64_t m, const ParcelBook::Record& record) const {
+    const auto& takes_from = members_.at(m).takes_from;
+    return !takes_from || (!record.carried && record.from == *takes_from);
+  }
 
   [[nodiscard]] bool there(std::uint64_t m) const {
     return members_.contains(m) && !members_.at(m).is_gone;
@@ -306,6 +317,7 @@ class NaiveParcels {
       std::uint64_t best = 0;
       const std::string& from = row.record.from;
       for (auto& [m, member] : members_) {
+        if (!may_take(m, row.record)) continue;
         if (member.is_gone || member.role != row.record.role || member.room[from] <= 0) continue;
         if (best == 0 || member.room[from] > members_[best].room[from]) best = m;
       }

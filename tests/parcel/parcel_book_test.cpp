@@ -200,10 +200,12 @@ TEST(ParcelBookTwins, RandomCallsSayWhatTheNaiveOneSays) {
           expected = naive.renew(m, number, above);
           break;
         }
-        case 21:
-          said = code_of(book.join(m, role));
-          expected = naive.join(m, role);
+        case 21: {
+          const std::string from = below(2) == 0 ? "p" : "d";
+          said = code_of(book.join_courier(m, role, from));
+          expected = naive.join(m, role, from);
           break;
+        }
         case 6:
         case 7:
         case 8: {
@@ -218,11 +220,12 @@ TEST(ParcelBookTwins, RandomCallsSayWhatTheNaiveOneSays) {
         case 11:
         case 12: {
           const bool reserved = below(2) == 0;
-          const auto begun =
-              reserved ? book.reserve(m, "d", head) : book.open(m, below(4) == 0 ? "p" : "d", head);
+          const std::uint64_t since = reserved ? below(3) : 0;
+          const auto begun = reserved ? book.reserve(m, "d", head, since)
+                                      : book.open(m, below(4) == 0 ? "p" : "d", head);
           said = code_of(begun);
           const std::string to = begun.ok() ? book.find(*begun)->role : "d";
-          expected = naive.begin(m, to, head, reserved);
+          expected = naive.begin(m, to, head, reserved, since);
           if (begun.ok()) last = *begun;
           break;
         }
@@ -246,9 +249,11 @@ TEST(ParcelBookTwins, RandomCallsSayWhatTheNaiveOneSays) {
           said = code_of(book.confirm(m, number));
           expected = naive.confirm(m, number);
           break;
-        default:
-          said = code_of(book.finish(m, number));
-          expected = naive.finish(m, number);
+        default: {
+          const ParcelEvent what = below(2) == 0 ? ParcelEvent::confirmed : ParcelEvent::cancelled;
+          said = code_of(book.finish(m, number, what));
+          expected = naive.finish(m, number, what);
+        }
       }
       ASSERT_EQ(said, expected ? std::string(to_string(*expected)) : "ok")
           << "life " << life << ", step " << step;

@@ -21,8 +21,8 @@ class ResumedParcel : public ::testing::Test {
     EXPECT_TRUE(book_.join(kTaker, "decode").ok());
     EXPECT_TRUE(book_.admit(kTaker, "prefill", 4).ok());
   }
-  std::uint64_t reserve(MemberNumber giver, std::uint64_t turn) {
-    return book_.reserve(giver, "decode", {"r", turn}).value();
+  std::uint64_t reserve(MemberNumber giver, std::uint64_t turn, std::uint64_t since = kGiven) {
+    return book_.reserve(giver, "decode", {"r", turn}, since).value();
   }
   void close(MemberNumber giver, std::uint64_t number) {
     EXPECT_TRUE(book_.close(giver, number, 7, "note").ok());
@@ -81,11 +81,49 @@ TEST_F(ResumedParcel, WhatIsConfirmedOrHasEndedNeedsNone) {
 }
 
 TEST_F(ResumedParcel, AnEarlierClosingIsAnotherParcel) {
-  const std::uint64_t before = reserve(kFirst, 3);  // of the same request, on its way back
+  const std::uint64_t before = reserve(kFirst, 3, 3);  // of the same request, on its way back
   close(kFirst, before);
   book_.end(kFirst);
   EXPECT_EQ(book_.resume(kNext, "r", kGiven).value(), 0U);
   EXPECT_EQ(book_.resume(kNext, "r", 3).value(), before);
+}
+
+// The carrier's own turn lies above the giver's, and says nothing of which parcel it is.
+TEST_F(ResumedParcel, ALaterOneOfATurnThatACarrierHadIsAnother) {
+  close(kFirst, reserve(kFirst, 9, kGiven));
+  book_.end(kFirst);
+  EXPECT_EQ(book_.resume(kNext, "r", 6).value(), 0U);
+}
+
+TEST_F(ResumedParcel, IsNotToldOfWhileAHigherTurnIsGiven) {
+  close(kFirst, reserve(kFirst, 6));
+  EXPECT_TRUE(book_.accept(kTaker).ok());
+  book_.end(kFirst);
+  reserve(kNext, 20, 20);
+  EXPECT_EQ(refused(kNext, kGiven), Code::aborted);
+}
+
+TEST_F(ResumedParcel, ItsOwnGiverGoesOnWithIt) {
+  const std::uint64_t number = reserve(kFirst, 6);
+  close(kFirst, number);
+  EXPECT_EQ(book_.resume(kFirst, "r", kGiven).value(), number);
+}
+
+TEST_F(ResumedParcel, ThatACourierBroughtNoCourierTakes) {
+  constexpr MemberNumber kBrings = 5, kTakes = 6, kOther = 7;
+  EXPECT_TRUE(book_.join_courier(kBrings, "prefill", "").ok());
+  EXPECT_TRUE(book_.join_courier(kTakes, "decode", "prefill").ok());
+  EXPECT_TRUE(book_.join_courier(kOther, "decode", "verify").ok());
+  EXPECT_TRUE(book_.admit(kTakes, "prefill", 40).ok());  // more room than the engine has
+  EXPECT_TRUE(book_.admit(kOther, "prefill", 50).ok());
+  const std::uint64_t number = reserve(kBrings, 6);
+  EXPECT_EQ(book_.find(number)->receiver, kTaker);
+  close(kBrings, number);
+  EXPECT_EQ(book_.next_for(kTakes), 0U);
+  EXPECT_EQ(book_.waiting_for(kTakes), 0U);
+  EXPECT_EQ(book_.next_for(kTaker), number);
+  const std::uint64_t own = book_.reserve(kFirst, "decode", {"s", 1}).value();
+  EXPECT_EQ(book_.find(own)->receiver, kTakes) << "of another role than the other courier's";
 }
 
 TEST_F(ResumedParcel, OfNoMemberIsRefused) {
@@ -100,7 +138,7 @@ TEST_F(ResumedParcel, TheTakerOfTheFirstServerSpeaksUnderHigherTurns) {
   EXPECT_EQ(book_.renew(kTaker, number, 0).value(), 8U);
   EXPECT_EQ(book_.renew(kTaker, number, 20).value(), 21U);
   EXPECT_EQ(book_.find(number)->turn, 21U);
-  EXPECT_EQ(book_.find(number)->given_turn, 6U);
+  EXPECT_EQ(book_.find(number)->given_turn, kGiven);
   EXPECT_EQ(book_.check_turn(kFirst, {"r", 21}).error().code, Code::aborted);
   EXPECT_EQ(book_.renew(kTaker, number, kMostTurn).error().code, Code::invalid_argument);
   EXPECT_EQ(book_.renew(kFirst, number, 0).error().code, Code::not_found);

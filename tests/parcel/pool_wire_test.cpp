@@ -20,7 +20,7 @@ DeviceUuid gpu() {
 }
 
 std::vector<PoolRequest> one_of_each() {
-  return {JoinPool{"pool", "decode", gpu(), "layers=2", 64, 16, 1 << 21, 9},
+  return {JoinPool{"pool", "decode", gpu(), "layers=2", 64, 16, 1 << 21, 9, true, "prefill"},
           AddSlabs{{1 << 21, 2 << 21}},
           FetchSlabs{3},
           Grant{kMostNamedBlocks},
@@ -38,7 +38,7 @@ std::vector<PoolRequest> one_of_each() {
           Recall{9},
           Confirm{10},
           Accept{4},
-          Finish{12},
+          Finish{12, ParcelEvent::cancelled},
           Cancel{"pool", "r"},
           Leave{},
           ListPools{32},

@@ -56,8 +56,9 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Open& asked) {
     }
   }
   AQUA_ASSIGN(const std::uint64_t number,
-              asked.needs_room ? by.pool.book.reserve(by.number, asked.role, asked.head)
-                               : by.pool.book.open(by.number, asked.role, asked.head));
+              asked.needs_room
+                  ? by.pool.book.reserve(by.number, asked.role, asked.head, asked.since)
+                  : by.pool.book.open(by.number, asked.role, asked.head));
   const ParcelState state = by.pool.book.parcels().find(number)->state;
   return Served{{.number = number, .open = state == ParcelState::open}};
 }
@@ -111,7 +112,7 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Renew& asked) {
 }
 
 Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Finish& asked) {
-  AQUA_TRY(by.pool.book.finish(by.number, asked.number));
+  AQUA_TRY(by.pool.book.finish(by.number, asked.number, asked.what));
   return Served{};
 }
 

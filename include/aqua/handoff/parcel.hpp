@@ -48,7 +48,7 @@ struct Parcel {
   std::uint64_t number = 0;
   std::string id{};         // as ParcelHead::id
   std::uint64_t turn = 0;   // of a giver's as ParcelHead::turn; of a taker's what it speaks under
-  std::uint64_t given = 0;  // of a taker's: the turn under which its giver opened it
+  std::uint64_t given = 0;  // of a taker's: the turn that its giver said, also on another server
   std::string from{};       // of a taker's: the role of its giver
   // Within a pool: where its tokens lie, in their order. Others may share those that the giver
   // shares. Empty where bytes are carried elsewhere.
