@@ -163,8 +163,8 @@ class Bench {
                                                     {"parcels", kWindow},
                                                     {"connections", connections}}}}})},
                                   "/tmp");
-    KeeperSide giver = must(KeeperSide::join(a_.socket(), "net", "prefill"));
-    KeeperSide taker = must(KeeperSide::join(b_.socket(), "net", "decode"));
+    KeeperSide giver = must(KeeperSide::join(a_.socket(), "net", "prefill", {}));
+    KeeperSide taker = must(KeeperSide::join(b_.socket(), "net", "decode", {}));
     const unsigned at_once = kWindow * connections;
     must(taker.ask(pool_wire::Admit{"prefill", 2 * at_once}));
     const auto parcels = static_cast<unsigned>(512 * kMiB / bytes);

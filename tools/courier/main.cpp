@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
@@ -71,7 +72,13 @@ aqua::Result<int> run(const Given& given) {
   }
   for (int signal = 0;;) {
     if (::sigwait(&signals, &signal) != 0) continue;
-    if (signal != SIGHUP) return 0;
+    if (signal != SIGHUP) {
+      // It keeps nothing: the keepers see this process end, as they would if it were killed, and
+      // nothing is waited for that may be stopped.
+      (void)aqua::notify("STOPPING=1");
+      std::fflush(nullptr);
+      std::_Exit(0);
+    }
     const auto read = courier->reload();
     say(read.ok() ? "certificates were read again" : read.error().message);
   }

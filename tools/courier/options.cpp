@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/courier/options.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -96,6 +97,14 @@ Result<CourierOptions> parse_options(std::string_view text) {
   if (carry == nullptr) return options;
   for (const Json& one : *carry) {
     AQUA_ASSIGN(Route route, read_route(one));
+    const bool twice = std::ranges::any_of(options.routes, [&](const Route& other) {
+      return other.pool == route.pool && other.from == route.from && other.to == route.to &&
+             other.peer == route.peer;
+    });
+    if (twice) {
+      return Error{Code::invalid_argument,
+                   concat("carry: what goes to ", route.peer, " is there twice: say connections")};
+    }
     options.routes.push_back(std::move(route));
   }
   return options;

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "aqua/handoff/pools.hpp"
 #include "aqua/handoff/segments.hpp"
@@ -97,6 +98,29 @@ TEST_F(CarriedBetweenServers, AKeepersEndIsNotTheCouriersEnd) {
   servers_.keeper_of_a().start();
   const auto prefill = servers_.prefill();
   ASSERT_EQ(prefill->ask("carry b 1 6 77"), "ok");
+  EXPECT_EQ(decode->ask("take 1"), "b");
+}
+
+TEST_F(CarriedBetweenServers, WhatACourierBroughtIsNotCarriedBack) {
+  servers_.carry_back();  // whose courier has more room for it than decode
+  const auto decode = servers_.decode(1);
+  const auto prefill = servers_.prefill();
+  ASSERT_EQ(prefill->ask("carry a 1 3 7"), "ok");
+  EXPECT_EQ(decode->ask("take 1"), "a");
+  EXPECT_EQ(decode->ask("finish"), "ok");
+  EXPECT_EQ(prefill->ask("delivered"), "confirmed");
+  EXPECT_EQ(servers_.courier_of_a()->ask("counters"), "1 0 0");
+  EXPECT_EQ(servers_.courier_of_b()->ask("counters"), "0 1 0");
+}
+
+TEST_F(CarriedBetweenServers, WhatIsCancelledThereIsToldItsGiver) {
+  const auto prefill = servers_.prefill();
+  ASSERT_EQ(prefill->ask("carry a 1 3 7"), "ok");  // for which nobody has room
+  while (!cancel_parcel("carried", "a", servers_.keeper_of_b().socket()).ok())
+    std::this_thread::yield();
+  EXPECT_EQ(prefill->ask("delivered"), "cancelled");
+  const auto decode = servers_.decode();
+  ASSERT_EQ(prefill->ask("carry b 1 3 8"), "ok");
   EXPECT_EQ(decode->ask("take 1"), "b");
 }
 

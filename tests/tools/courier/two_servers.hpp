@@ -36,7 +36,7 @@ class TwoServers {
   // Each server's courier, and another one after a kill.
   void start_a() {
     a_courier_ = courier("a");
-    EXPECT_EQ(a_courier_->ask("start"), "0");
+    a_port_ = a_courier_->ask("start");
   }
   void start_b() {
     b_courier_ = courier("b");
@@ -65,19 +65,26 @@ class TwoServers {
 
   // The courier of `a`, which takes the other one to be called so.
   void write_a(const std::string& peer) const {
-    write("a",
-          R"("carry": [{"pool": "carried", "from": "prefill", "to": "decode", "peer": ")" + peer +
-              R"(", "address": "127.0.0.1:)" + port_ + R"(", "parcels": 3}])",
-          a_.socket());
+    write("a", listen("0", "b.test") + ", " + carry(peer, port_), a_.socket());
+  }
+  // Has the courier of `b` carry what is given there to `a`, too.
+  void carry_back() {
+    kill_b();
+    write("b", listen(port_, "a.test") + ", " + carry("a.test", a_port_), b_.socket());
+    start_b();
   }
 
  private:
   [[nodiscard]] Process courier(const std::string& name) const {
     return std::make_unique<PeerProgram>(path(name + ".json"), AQUA_COURIER_PEER);
   }
-  void write_b(const std::string& port) const {
-    write("b", R"("listen": {"address": "127.0.0.1:)" + port + R"(", "peers": ["a.test"]})",
-          b_.socket());
+  void write_b(const std::string& port) const { write("b", listen(port, "a.test"), b_.socket()); }
+  static std::string listen(const std::string& port, const std::string& peer) {
+    return R"("listen": {"address": "127.0.0.1:)" + port + R"(", "peers": [")" + peer + R"("]})";
+  }
+  static std::string carry(const std::string& peer, const std::string& port) {
+    return R"("carry": [{"pool": "carried", "from": "prefill", "to": "decode", "peer": ")" + peer +
+           R"(", "address": "127.0.0.1:)" + port + R"(", "parcels": 3}])";
   }
   void write(const std::string& name, const std::string& what, const std::string& keeper) const {
     std::ofstream(path(name + ".json"))
@@ -88,7 +95,7 @@ class TwoServers {
   testing::TempDir dir_;
   const Authority authority_{dir_ / "authority.pem"};
   mutable KeeperProcess a_, b_;
-  std::string port_;
+  std::string port_, a_port_;
   Process a_courier_, b_courier_;
 };
 

@@ -44,20 +44,20 @@ TEST(CourierMessages, AreReadAsTheyWereWritten) {
   const std::vector<Message> all{
       Hello{.pool = "smollm2", .from = "prefill", .to = "decode", .index = 3},
       Welcome{},
-      Offer{offered()},
+      Offer{5, offered()},
       Withdraw{7},
       Go{8},
       Stale{9, 12},
       Later{10},
       Landed{11},
-      Ended{12}};
+      Ended{12, ParcelEvent::cancelled}};
   for (const Message& message : all) {
     const auto read = decode(encode(message));
     ASSERT_TRUE(read.ok()) << read.error().message;
     EXPECT_EQ(encode(*read), encode(message));
     EXPECT_EQ(read->index(), message.index());
   }
-  EXPECT_EQ(std::get<Offer>(decode(encode(Offer{offered()})).value()).parcel, offered());
+  EXPECT_EQ(std::get<Offer>(decode(encode(Offer{5, offered()})).value()).parcel, offered());
   const auto refused = decode(encode(Refused{4, {Code::resource_exhausted, "no room"}}));
   EXPECT_EQ(std::get<Refused>(refused.value()).error.code, Code::resource_exhausted);
   EXPECT_EQ(std::get<Refused>(refused.value()).error.message, "no room");
@@ -68,20 +68,20 @@ TEST(CourierMessages, TheLongestOfferGoesIntoAFrame) {
   parcel.id = std::string(256, '"');  // which takes two bytes each
   parcel.note = std::string(4096, '\xff');
   parcel.from = std::string(128, '\\');
-  EXPECT_LE(encode(Offer{parcel}).size(), kMostWords);
+  EXPECT_LE(encode(Offer{5, parcel}).size(), kMostWords);
 }
 
 TEST(CourierMessages, ThatCannotBeAreRefused) {
-  Parcel no_segment = offered(), no_given = offered(), no_number = offered();
+  Parcel no_segment = offered(), no_given = offered(), no_bytes = offered();
   no_segment.segment = {};
   no_given.given = 0;
-  no_number.number = 0;
+  no_bytes.segment.bytes = 0;
   for (const std::string& words :
        {std::string("{}"), std::string("["), std::string("{\"say\":\"boo\",\"number\":1}"),
         std::string("{\"say\":\"go\"}"), std::string("{\"say\":\"go\",\"number\":-1}"),
         std::string("{\"say\":\"go\",\"number\":1,\"more\":2}"), std::string(2000, '['),
-        std::string("{\"say\":\"offer\",\"parcel\":4}"), encode(Offer{no_segment}),
-        encode(Offer{no_given}), encode(Offer{no_number})}) {
+        std::string("{\"say\":\"offer\",\"parcel\":4}"), encode(Offer{5, no_segment}),
+        encode(Offer{5, no_given}), encode(Offer{0, offered()}), encode(Offer{5, no_bytes})}) {
     const auto read = decode(words);
     ASSERT_FALSE(read.ok()) << words.substr(0, 80);
     EXPECT_EQ(read.error().code, Code::invalid_argument);

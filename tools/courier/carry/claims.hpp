@@ -27,15 +27,21 @@ class Claims {
     line.newest = mine;
     released_.notify_all();  // who waits for it is the last no more
     if (line.holder_stop >= 0) signal_event(line.holder_stop);
+    ++line.waiting;
     while (line.holder_stop >= 0 && line.newest == mine && !ended_) released_.wait(mu_);
-    if (ended_ || line.newest != mine) return Error{Code::cancelled, "courier: a later one came"};
-    line.holder_stop = stop;
-    return {};
+    --line.waiting;
+    if (!ended_ && line.newest == mine) {
+      line.holder_stop = stop;
+      return {};
+    }
+    forget(kind);
+    return Error{Code::cancelled, "courier: a later one came"};
   }
   // What claim() has answered well to.
   void release(const std::string& kind) {
     const MutexLock lock(mu_);
-    lines_[kind].holder_stop = -1;
+    lines_.at(kind).holder_stop = -1;
+    forget(kind);
     released_.notify_all();
   }
   // Nobody waits any more.
@@ -49,10 +55,17 @@ class Claims {
   struct Line {
     std::uint64_t newest = 0;
     int holder_stop = -1;  // -1: nobody has it
+    unsigned waiting = 0;
   };
+  // Unless somebody has it or waits for it.
+  void forget(const std::string& kind) AQUA_REQUIRES(mu_) {
+    const Line& line = lines_.at(kind);
+    if (line.holder_stop < 0 && line.waiting == 0) lines_.erase(kind);
+  }
+
   Mutex mu_;
   CondVar released_;
-  std::map<std::string, Line> lines_ AQUA_GUARDED_BY(mu_);  // as many as peers may ask for
+  std::map<std::string, Line> lines_ AQUA_GUARDED_BY(mu_);
   std::uint64_t last_ AQUA_GUARDED_BY(mu_) = 0;
   bool ended_ AQUA_GUARDED_BY(mu_) = false;
 };

@@ -69,19 +69,22 @@ void Door::listen() {
 
 void Door::begin(UniqueFd socket) {
   auto stop = make_wake_event();
+  if (!stop.ok()) return say_of_stranger(stop.error().message);
   const MutexLock lock(mu_);
-  if (!stop.ok() || visits_.size() >= options_.connections) {
-    say_(concat("hung up on a connection: there are ", visits_.size()));
-    return;
+  const auto is_strange = [](const Visit& visit) { return !visit.greeted && !visit.over; };
+  const auto strangers = std::ranges::count_if(visits_, is_strange);
+  if (static_cast<std::size_t>(strangers) >= options_.connections) {
+    signal_event(std::ranges::find_if(visits_, is_strange)->stop.get());
   }
+  if (visits_.size() >= 3 * options_.connections) return;  // those that were told to end are slow
   Visit& visit = visits_.emplace_back();
   visit.stop = *std::move(stop);
   try {
-    visit.thread = std::thread([this, &visit, at = visit.stop.get(), fd = socket.release()] {
-      this->visit(UniqueFd(fd), at);
-      const MutexLock done(mu_);
-      visit.over = true;
-    });
+    // The socket is the thread's, or closed if there is none.
+    visit.thread =
+        std::thread([this, &visit, owned = std::make_shared<UniqueFd>(std::move(socket))] {
+          serve_visit(std::move(*owned), visit);
+        });
   } catch (const std::system_error& error) {
     say_(concat("no thread for a connection: ", error.what()));
     visits_.pop_back();
@@ -101,13 +104,43 @@ void Door::sweep() {
   for (Visit& visit : over) visit.thread.join();
 }
 
-void Door::visit(UniqueFd socket, int stop) {
-  std::string who = "somebody";
-  const auto served = serve(std::move(socket), stop, who);
-  if (served.error().code != Code::cancelled) say_(concat(who, ": ", served.error().message));
+void Door::serve_visit(UniqueFd socket, Visit& visit) {
+  std::string who;
+  const auto served = serve(std::move(socket), visit, who);
+  if (served.error().code != Code::cancelled) {
+    if (who.empty()) {
+      say_of_stranger(concat("somebody: ", served.error().message));
+    } else {
+      say_(concat(who, ": ", served.error().message));
+    }
+  }
+  const MutexLock lock(mu_);
+  visit.over = true;
 }
 
-Result<void> Door::serve(UniqueFd socket, int stop, std::string& who) {
+void Door::say_of_stranger(const std::string& what) {
+  {
+    const MutexLock lock(mu_);
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_stranger_ < std::chrono::seconds(1)) return;
+    last_stranger_ = now;
+  }
+  say_(what);
+}
+
+Result<void> Door::greet(Visit& visit) {
+  const MutexLock lock(mu_);
+  const auto peers =
+      std::ranges::count_if(visits_, [](const Visit& each) { return each.greeted && !each.over; });
+  if (static_cast<std::size_t>(peers) >= options_.connections) {
+    return Error{Code::resource_exhausted, concat("courier: there are ", peers, " connections")};
+  }
+  visit.greeted = true;
+  return {};
+}
+
+Result<void> Door::serve(UniqueFd socket, Visit& visit, std::string& who) {
+  const int stop = visit.stop.get();
   AQUA_ASSIGN(Link link, Link::accept(identity_, std::move(socket), options_.peers, stop));
   who = link.peer();
   const auto refuse = [&](const Error& why) -> Result<void> {
@@ -116,6 +149,8 @@ Result<void> Door::serve(UniqueFd socket, int stop, std::string& who) {
   };
   auto hello = read_hello(link);
   if (!hello.ok()) return refuse(hello.error());
+  link.greeted();
+  if (const auto greeted = greet(visit); !greeted.ok()) return refuse(greeted.error());
   const auto& pools = options_.pools;
   if (!pools.empty() && std::ranges::find(pools, hello->pool) == pools.end()) {
     return refuse({Code::permission_denied,
@@ -125,7 +160,7 @@ Result<void> Door::serve(UniqueFd socket, int stop, std::string& who) {
                                   hello->to, "\n", hello->index);
   AQUA_TRY(claims_.claim(kind, stop));
   const auto receive = [&]() -> Result<void> {
-    auto keeper = KeeperSide::join(keeper_, hello->pool, hello->from);
+    auto keeper = KeeperSide::join(keeper_, hello->pool, hello->from, /*takes_from=*/"");
     if (!keeper.ok()) return refuse(keeper.error());
     ++counters_.links;
     say_(concat("connected from ", who));

@@ -4,6 +4,7 @@
 // Threads: one that listens, and one for each connection. The destructor ends them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -25,7 +26,9 @@ struct DoorOptions {
   std::string address{};             // HOST:PORT
   std::vector<std::string> peers{};  // names of couriers that may come in
   std::vector<std::string> pools{};  // that they may give to; none: all
-  std::size_t connections = 64;      // at once; who comes then is hung up on
+  // At once; who comes then is told to go. As many more may be about to say who they are: of these
+  // the one that has taken longest makes room for the next.
+  std::size_t connections = 32;
 };
 
 class Door {
@@ -45,6 +48,7 @@ class Door {
   struct Visit {
     UniqueFd stop;  // an event
     std::thread thread;
+    bool greeted = false;  // it is a peer
     bool over = false;
   };
 
@@ -61,8 +65,13 @@ class Door {
   void begin(UniqueFd socket) AQUA_EXCLUDES(mu_);
   // Joins the threads of those that are over.
   void sweep() AQUA_EXCLUDES(mu_);
-  void visit(UniqueFd socket, int stop);
-  [[nodiscard]] Result<void> serve(UniqueFd socket, int stop, std::string& who);
+  void serve_visit(UniqueFd socket, Visit& visit) AQUA_EXCLUDES(mu_);
+  // `who` is empty until it is known.
+  [[nodiscard]] Result<void> serve(UniqueFd socket, Visit& visit, std::string& who);
+  // It is a peer's from now on. resource_exhausted: there are as many as may be.
+  [[nodiscard]] Result<void> greet(Visit& visit) AQUA_EXCLUDES(mu_);
+  // Of somebody who is no peer, at most once a second.
+  void say_of_stranger(const std::string& what) AQUA_EXCLUDES(mu_);
 
   const DoorOptions options_;
   const std::string keeper_;
@@ -74,6 +83,7 @@ class Door {
 
   Mutex mu_;
   std::list<Visit> visits_ AQUA_GUARDED_BY(mu_);
+  std::chrono::steady_clock::time_point last_stranger_ AQUA_GUARDED_BY(mu_){};
   std::thread thread_;
 };
 

@@ -11,20 +11,24 @@
 namespace aqua::courier {
 namespace {
 
-constexpr std::size_t kMostReady = 2;  // segments that are kept for later
+constexpr std::size_t kMostReady = 1;  // segments that are kept for later
 // The keeper may be stopped, which is not the end of it; when it ends, the call does too.
 constexpr std::chrono::hours kWithoutEnd{24 * 365};
 
 }  // namespace
 
 Result<KeeperSide> KeeperSide::join(const std::string& keeper, const std::string& pool,
-                                    const std::string& role) {
+                                    const std::string& role,
+                                    const std::optional<std::string>& takes_from) {
   AQUA_ASSIGN(PoolClient parcels, PoolClient::connect(keeper));
-  AQUA_ASSIGN(UniqueFd pool_wake, parcels.join_segments(pool, role));
+  AQUA_ASSIGN(UniqueFd pool_wake, parcels.join_segments(pool, role, takes_from));
   AQUA_ASSIGN(SegmentClient segments, SegmentClient::connect(keeper));
-  // Its event is of no use: what has come back is asked for when a segment is needed.
-  AQUA_TRY(segments.call(segment_wire::Join{}));
-  return KeeperSide(std::move(parcels), std::move(pool_wake), std::move(segments));
+  AQUA_ASSIGN(auto joined, segments.call(segment_wire::Join{}));
+  if (joined.fds.size() != 1) {
+    return Error{Code::invalid_argument, "courier: the keeper's answer has no event"};
+  }
+  return KeeperSide(std::move(parcels), std::move(pool_wake), std::move(segments),
+                    std::move(joined.fds.front()));
 }
 
 KeeperSide::~KeeperSide() {
@@ -39,11 +43,12 @@ Result<pool_wire::PoolReply> KeeperSide::ask(const pool_wire::PoolRequest& reque
 }
 
 std::vector<int> KeeperSide::descriptors() const {
-  return {wake_.get(), pool_.descriptor()};
+  return {wake_.get(), pool_.descriptor(), segment_wake_.get(), segments_.descriptor()};
 }
 
-void KeeperSide::clear_news() const {
+Result<void> KeeperSide::clear_news() {
   clear_event(wake_.get());
+  return hear_returned();
 }
 
 Result<MappedFile> KeeperSide::read(const SegmentName& name) {
@@ -64,11 +69,16 @@ Result<void> KeeperSide::close(const SegmentName& name) {
 }
 
 Result<void> KeeperSide::hear_returned() {
+  clear_event(segment_wake_.get());
   AQUA_ASSIGN(const auto answer, segments_.call(segment_wire::Returned{}, kWithoutEnd));
   for (const std::uint64_t number : answer.reply.numbers) {
     if (own_.contains(number)) ready_.push_back(number);
   }
-  while (ready_.size() > kMostReady) {
+  return keep_ready(kMostReady);
+}
+
+Result<void> KeeperSide::keep_ready(std::size_t most) {
+  while (ready_.size() > most) {
     const std::uint64_t number = ready_.front();
     ready_.erase(ready_.begin());
     own_.erase(number);
@@ -86,12 +96,20 @@ Result<KeeperSide::Segment> KeeperSide::take(std::uint64_t bytes) {
     ready_.erase(fitting);
     return Segment{number, own_.at(number).bytes()};
   }
+  auto reserved = reserve(bytes);
+  if (reserved.ok() || reserved.error().code != Code::resource_exhausted) return reserved;
+  AQUA_TRY(keep_ready(0));  // smaller ones, which take the room
+  return reserve(bytes);
+}
+
+Result<KeeperSide::Segment> KeeperSide::reserve(std::uint64_t bytes) {
   AQUA_ASSIGN(const auto reserved, segments_.call(segment_wire::Reserve{bytes}, kWithoutEnd));
   const std::uint64_t number = reserved.reply.name.number;
-  if (reserved.fds.size() != 1) {
-    return Error{Code::invalid_argument, "courier: the keeper's answer has no memory"};
+  Result<MappedFile> mapped =
+      Error{Code::invalid_argument, "courier: the keeper's answer has no memory"};
+  if (reserved.fds.size() == 1) {
+    mapped = MappedFile::map(reserved.fds.front().get(), reserved.reply.capacity, true);
   }
-  auto mapped = MappedFile::map(reserved.fds.front().get(), reserved.reply.capacity, true);
   if (!mapped.ok()) {
     (void)segments_.call(segment_wire::GiveUp{number}, kWithoutEnd);
     return std::move(mapped).error();

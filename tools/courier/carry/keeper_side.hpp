@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,9 +26,12 @@ namespace aqua::courier {
 
 class KeeperSide {
  public:
-  // `keeper`: path of its socket, as SegmentsOptions::keeper.
+  // `keeper`: path of its socket, as SegmentsOptions::keeper. A courier takes parcels
+  // that members of the role `takes_from` have given here; empty: it only gives. Without: as any
+  // member.
   [[nodiscard]] static Result<KeeperSide> join(const std::string& keeper, const std::string& pool,
-                                               const std::string& role);
+                                               const std::string& role,
+                                               const std::optional<std::string>& takes_from);
   KeeperSide(KeeperSide&&) noexcept = default;
   KeeperSide& operator=(KeeperSide&&) = delete;
   // Unmaps all and leaves: what was taken waits for the next one, what is open ends.
@@ -36,10 +40,11 @@ class KeeperSide {
   // Asks as a member of the pool.
   [[nodiscard]] Result<pool_wire::PoolReply> ask(const pool_wire::PoolRequest& request);
   [[nodiscard]] bool connected() const { return pool_.connected() && segments_.connected(); }
-  // To be polled: readable once there is news, or the keeper closes.
+  // To be polled: readable once there is news, segments have come back, or the keeper closes.
   [[nodiscard]] std::vector<int> descriptors() const;
-  // There is no news before the next. To be called before what there is is asked for.
-  void clear_news() const;
+  // Hears what has come back. There is no news then before the next: what there is is to be asked
+  // for afterwards.
+  [[nodiscard]] Result<void> clear_news();
 
   // Maps what is kept for a parcel that was taken.
   [[nodiscard]] Result<MappedFile> read(const SegmentName& name);
@@ -56,13 +61,20 @@ class KeeperSide {
                                     std::uint64_t parcel);
 
  private:
-  KeeperSide(PoolClient pool, UniqueFd wake, SegmentClient segments)
-      : pool_(std::move(pool)), wake_(std::move(wake)), segments_(std::move(segments)) {}
+  KeeperSide(PoolClient pool, UniqueFd wake, SegmentClient segments, UniqueFd segment_wake)
+      : pool_(std::move(pool)),
+        wake_(std::move(wake)),
+        segments_(std::move(segments)),
+        segment_wake_(std::move(segment_wake)) {}
   [[nodiscard]] Result<void> hear_returned();
+  // Gives up segments until so many are ready.
+  [[nodiscard]] Result<void> keep_ready(std::size_t most);
+  [[nodiscard]] Result<Segment> reserve(std::uint64_t bytes);
 
   PoolClient pool_;
   UniqueFd wake_;
   SegmentClient segments_;
+  UniqueFd segment_wake_;
   std::map<std::uint64_t, MappedFile> own_;
   std::vector<std::uint64_t> ready_;  // of own_
 };

@@ -25,15 +25,19 @@ Error out_of_turn(const What&... what) {
 Result<void> Receiver::serve() {
   AQUA_TRY(link_.say(Welcome{}));
   for (;;) {
-    if (!link_.has_bytes()) {
-      std::vector<pollfd> watched{{stop_, POLLIN, 0}, {link_.descriptor(), POLLIN, 0}};
-      for (const int fd : keeper_.descriptors()) watched.push_back({fd, POLLIN, 0});
-      (void)::poll(watched.data(), watched.size(), -1);
-      if (watched[0].revents != 0) return Error{Code::cancelled, "courier: stopping"};
-      const bool news = std::any_of(watched.begin() + 2, watched.end(),
-                                    [](const pollfd& one) { return one.revents != 0; });
-      if (news) AQUA_TRY(hear_keeper());
-      if (watched[1].revents == 0) continue;
+    std::vector<pollfd> watched{{stop_, POLLIN, 0}, {link_.descriptor(), POLLIN, 0}};
+    for (const int fd : keeper_.descriptors()) watched.push_back({fd, POLLIN, 0});
+    const bool bytes_are_due = incoming_ && incoming_->segment;
+    const auto patience = std::chrono::milliseconds(Link::kPatience).count();
+    const int left = link_.has_bytes() ? 0 : bytes_are_due ? static_cast<int>(patience) : -1;
+    const int ready = ::poll(watched.data(), watched.size(), left);
+    if (watched[0].revents != 0) return Error{Code::cancelled, "courier: stopping"};
+    const bool news = std::any_of(watched.begin() + 2, watched.end(),
+                                  [](const pollfd& one) { return one.revents != 0; });
+    if (news) AQUA_TRY(hear_keeper());
+    if (watched[1].revents == 0 && !link_.has_bytes()) {
+      if (ready != 0 || !bytes_are_due) continue;
+      return Error{Code::unavailable, "courier: bytes that were offered do not come"};
     }
     AQUA_ASSIGN(const Link::Frame frame, link_.receive());
     if (frame.message) {
@@ -53,7 +57,7 @@ Result<void> Receiver::hear(const Message& message) {
 Result<void> Receiver::hear(const Offer& offer) {
   if (incoming_) return out_of_turn("a parcel is offered while another one is on its way");
   const Parcel& parcel = offer.parcel;
-  const std::uint64_t number = parcel.number;
+  const std::uint64_t number = offer.number;
   step("open");
   const auto opened = keeper_.ask(pool_wire::Open{.role = hello_.to,
                                                   .head = {parcel.id, parcel.turn},
@@ -71,19 +75,19 @@ Result<void> Receiver::hear(const Offer& offer) {
     return link_.say(Landed{number});
   }
   if (opened->number == 0) return link_.say(Stale{number, opened->turn});
-  incoming_ = Incoming{.parcel = parcel, .at_keeper = opened->number};
+  incoming_ = Incoming{.offer = number, .parcel = parcel, .at_keeper = opened->number};
   return opened->open ? begin() : Result<void>{};
 }
 
 Result<void> Receiver::hear(const Withdraw& said) {
-  if (!incoming_ || incoming_->parcel.number != said.number) return {};  // it has landed
-  (void)keeper_.ask(pool_wire::Recall{incoming_->at_keeper});
+  if (!incoming_ || incoming_->offer != said.number) return {};  // it has landed
+  const auto recalled = keeper_.ask(pool_wire::Recall{incoming_->at_keeper});
   drop_incoming();
-  return {};
+  return keeper_.connected() ? Result<void>{} : recalled.error();
 }
 
 Result<void> Receiver::hear_keeper() {
-  keeper_.clear_news();
+  AQUA_TRY(keeper_.clear_news());
   AQUA_ASSIGN(const auto heard, keeper_.ask(pool_wire::Accept{0}));
   for (const ParcelNews& news : heard.told) AQUA_TRY(hear(news));
   return {};
@@ -93,23 +97,23 @@ Result<void> Receiver::hear(const ParcelNews& news) {
   if (incoming_ && news.number == incoming_->at_keeper) {
     if (news.event == ParcelEvent::opened) return begin();
     // By a higher turn, which is not complete; or by name.
-    const std::uint64_t number = incoming_->parcel.number;
+    const std::uint64_t number = incoming_->offer;
     drop_incoming();
     if (news.event == ParcelEvent::superseded) return link_.say(Later{number});
-    return link_.say(Ended{number});
+    return link_.say(Ended{number, news.event});
   }
   const auto landed = landed_.find(news.number);
   if (landed == landed_.end()) return {};
   const std::uint64_t number = landed->second;
   landed_.erase(landed);
-  return link_.say(Ended{number});
+  return link_.say(Ended{number, news.event});
 }
 
 Result<void> Receiver::begin() {
   auto segment = keeper_.take(incoming_->parcel.segment.bytes);
   if (!segment.ok()) return refuse(segment.error());
   incoming_->segment = *segment;
-  return link_.say(Go{incoming_->parcel.number});
+  return link_.say(Go{incoming_->offer});
 }
 
 Result<void> Receiver::read(std::size_t bytes) {
@@ -157,7 +161,7 @@ Result<void> Receiver::land() {
     if (keeper_.connected()) AQUA_TRY(hear_keeper());
     return incoming_ ? refuse(closed.error()) : Result<void>{};
   }
-  const std::uint64_t number = done.parcel.number;
+  const std::uint64_t number = done.offer;
   ++counters_.received;
   counters_.received_bytes += name.bytes;
   landed_[done.at_keeper] = number;
@@ -166,10 +170,10 @@ Result<void> Receiver::land() {
 }
 
 Result<void> Receiver::refuse(const Error& why) {
-  if (!keeper_.connected()) return why;
-  const std::uint64_t number = incoming_->parcel.number;
-  (void)keeper_.ask(pool_wire::Recall{incoming_->at_keeper});
+  const std::uint64_t number = incoming_->offer;
+  if (keeper_.connected()) (void)keeper_.ask(pool_wire::Recall{incoming_->at_keeper});
   drop_incoming();
+  if (!keeper_.connected()) return why;
   return link_.say(Refused{number, why});
 }
 

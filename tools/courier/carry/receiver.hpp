@@ -35,6 +35,7 @@ class Receiver {
  private:
   // The parcel that is on its way.
   struct Incoming {
+    std::uint64_t offer = 0;
     Parcel parcel{};              // as it was offered
     std::uint64_t at_keeper = 0;  // its number here
     std::optional<KeeperSide::Segment> segment{};
@@ -61,8 +62,7 @@ class Receiver {
   const int stop_;
 
   std::optional<Incoming> incoming_;
-  std::map<std::uint64_t, std::uint64_t> landed_;  // numbers here, and at the giver's keeper
-  bool may_hear_ = false;
+  std::map<std::uint64_t, std::uint64_t> landed_;  // numbers here, and of offers
 };
 
 }  // namespace aqua::courier

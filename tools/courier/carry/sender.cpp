@@ -35,8 +35,8 @@ void Sender::run() {
   for (;;) {
     const auto served = serve();
     if (served.error().code == Code::cancelled) return;
-    // A link that was up begins anew.
-    if (link_) {
+    // Who is displaced at once, or ends at once, is not to try again at once.
+    if (link_ && Clock::now() - linked_ > kLongestPause) {
       pause_for = kFirstPause;
       said.clear();
     }
@@ -66,7 +66,8 @@ void Sender::lose_link() {
 
 Result<void> Sender::serve() {
   if (!keeper_) {
-    AQUA_ASSIGN(KeeperSide side, KeeperSide::join(keeper_path_, route_.pool, route_.to));
+    AQUA_ASSIGN(KeeperSide side,
+                KeeperSide::join(keeper_path_, route_.pool, route_.to, route_.from));
     keeper_.emplace(std::move(side));
     admitted_ = false;
     may_wait_ = true;
@@ -93,7 +94,9 @@ Result<void> Sender::greet() {
   if (!answer.message || !std::holds_alternative<Welcome>(*answer.message)) {
     return Error{Code::invalid_argument, "courier: the other side does not say welcome"};
   }
+  link.greeted();
   link_.emplace(std::move(link));
+  linked_ = Clock::now();
   ++counters_.links;
   say_(concat("connected to ", route_.peer, " at ", route_.address));
   return {};
@@ -101,7 +104,7 @@ Result<void> Sender::greet() {
 
 Result<void> Sender::hear_keeper() {
   if (!std::exchange(may_wait_, false)) return {};
-  keeper_->clear_news();
+  AQUA_TRY(keeper_->clear_news());
   const auto in_hand = static_cast<std::uint32_t>(taken_.size());
   const std::uint32_t most = route_.parcels - std::min(in_hand, route_.parcels);
   AQUA_ASSIGN(auto heard, keeper_->ask(pool_wire::Accept{most}));
@@ -110,55 +113,60 @@ Result<void> Sender::hear_keeper() {
     parcel.given = std::max<std::uint64_t>(parcel.given, 1);  // 0 would say nothing over there
     taken_[number] = {.parcel = std::move(parcel)};
   }
+  // It is told once: all of it is done before anything is said, which may fail.
+  std::vector<std::uint64_t> withdrawn;
   for (const ParcelNews& news : heard.told) {
     const auto taken = taken_.find(news.number);
     if (news.event != ParcelEvent::taken_superseded || taken == taken_.end()) continue;
-    if (taken->second.stage != Stage::waiting) AQUA_TRY(link_->say(Withdraw{news.number}));
+    if (taken->second.stage != Stage::waiting) withdrawn.push_back(taken->second.offer);
     AQUA_TRY(finish(taken));
   }
-  may_wait_ = !heard.parcels.empty() && heard.waiting > 0;
+  may_wait_ = may_wait_ || (!heard.parcels.empty() && heard.waiting > 0);
+  for (const std::uint64_t offer : withdrawn) AQUA_TRY(link_->say(Withdraw{offer}));
   return {};
 }
 
+Clock::time_point Sender::next_offer() const {
+  auto next = Clock::time_point::max();
+  for (const auto& [number, taken] : taken_) {
+    if (taken.stage == Stage::offered) return Clock::time_point::max();
+    if (taken.stage == Stage::waiting) next = std::min(next, taken.not_before);
+  }
+  return next;
+}
+
 Result<void> Sender::offer_next() {
-  const auto now = Clock::now();
+  const auto due = next_offer();
+  if (due > Clock::now()) return {};
   const auto next = std::ranges::find_if(taken_, [&](const auto& one) {
-    return one.second.stage == Stage::waiting && one.second.not_before <= now;
+    return one.second.stage == Stage::waiting && one.second.not_before == due;
   });
-  const bool under_way = std::ranges::any_of(
-      taken_, [](const auto& one) { return one.second.stage == Stage::offered; });
-  if (next == taken_.end() || under_way) return {};
-  if (next->second.parcel.segment.number == 0) {
-    say_(concat("parcel ", next->first, " has no segment: what it names cannot be carried"));
+  Taken& taken = next->second;
+  if (taken.parcel.segment.number == 0 || taken.parcel.segment.bytes == 0) {
+    say_(concat("parcel ", taken.parcel.id, " has no bytes in a segment, and is not carried"));
     return put_off(next, kRefused);
   }
   step("offer");
-  next->second.stage = Stage::offered;
-  return link_->say(Offer{next->second.parcel});
+  taken.stage = Stage::offered;
+  taken.offer = ++last_offer_;
+  return link_->say(Offer{taken.offer, taken.parcel});
 }
 
 Result<void> Sender::wait() {
   if (may_wait_) return {};
-  if (!link_->has_bytes()) {
-    auto until = Clock::time_point::max();
-    for (const auto& [number, taken] : taken_) {
-      if (taken.stage == Stage::waiting && taken.not_before > Clock::now()) {
-        until = std::min(until, taken.not_before);
-      }
-    }
-    int patience = -1;
-    if (until != Clock::time_point::max()) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
-      patience = std::max(0, static_cast<int>(left.count()));
-    }
-    std::vector<pollfd> watched{{stop_, POLLIN, 0}, {link_->descriptor(), POLLIN, 0}};
-    for (const int fd : keeper_->descriptors()) watched.push_back({fd, POLLIN, 0});
-    (void)::poll(watched.data(), watched.size(), patience);
-    if (watched[0].revents != 0) return Error{Code::cancelled, "courier: stopping"};
-    may_wait_ = std::any_of(watched.begin() + 2, watched.end(),
-                            [](const pollfd& one) { return one.revents != 0; });
-    if (watched[1].revents == 0) return {};
+  const auto until = next_offer();
+  int patience = link_->has_bytes() ? 0 : -1;
+  if (patience != 0 && until != Clock::time_point::max()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+    patience = std::max(0, static_cast<int>(left.count()));
   }
+  std::vector<pollfd> watched{{stop_, POLLIN, 0}, {link_->descriptor(), POLLIN, 0}};
+  for (const int fd : keeper_->descriptors()) watched.push_back({fd, POLLIN, 0});
+  (void)::poll(watched.data(), watched.size(), patience);
+  if (watched[0].revents != 0) return Error{Code::cancelled, "courier: stopping"};
+  may_wait_ = std::any_of(watched.begin() + 2, watched.end(),
+                          [](const pollfd& one) { return one.revents != 0; });
+  if (watched[1].revents == 0 && !link_->has_bytes()) return {};
   AQUA_ASSIGN(const Link::Frame frame, link_->receive());
   if (frame.message) return hear(*frame.message);
   return Error{Code::invalid_argument, "courier: bytes from who is to receive them"};
@@ -168,18 +176,20 @@ Result<void> Sender::hear(const Message& message) {
   if (const auto* refused = std::get_if<Refused>(&message); refused && refused->number == 0) {
     return sent_away(*refused);
   }
-  const std::uint64_t number = std::visit(
+  const std::uint64_t offer = std::visit(
       [](const auto& said) -> std::uint64_t {
         if constexpr (requires { said.number; }) return said.number;
         return 0;
       },
       message);
-  const auto taken = taken_.find(number);
+  const auto taken = std::ranges::find_if(taken_, [&](const auto& one) {
+    return one.second.offer == offer && one.second.stage != Stage::waiting;
+  });
   if (taken == taken_.end()) return {};  // it was withdrawn
-  if (std::holds_alternative<Go>(message)) return send(taken->second.parcel);
+  if (std::holds_alternative<Go>(message)) return send(taken);
   if (const auto* stale = std::get_if<Stale>(&message)) return renew(taken, stale->turn);
   if (std::holds_alternative<Later>(message)) return put_off(taken, kLater);
-  if (std::holds_alternative<Ended>(message)) return finish(taken);
+  if (const auto* ended = std::get_if<Ended>(&message)) return finish(taken, ended->what);
   if (std::holds_alternative<Landed>(message)) {
     taken->second.stage = Stage::landed;
     ++counters_.sent;
@@ -193,12 +203,20 @@ Result<void> Sender::hear(const Message& message) {
   return Error{Code::invalid_argument, "courier: what only who sends may say"};
 }
 
-Result<void> Sender::send(const Parcel& parcel) {
-  AQUA_ASSIGN(const MappedFile memory, keeper_->read(parcel.segment));
+Result<void> Sender::send(At taken) {
+  const SegmentName name = taken->second.parcel.segment;
+  const auto memory = keeper_->read(name);
+  if (!memory.ok()) {
+    if (!keeper_->connected()) return memory.error();
+    say_(concat("parcel ", taken->second.parcel.id, ": ", memory.error().message));
+    const std::uint64_t offer = taken->second.offer;
+    AQUA_TRY(put_off(taken, kRefused));
+    return link_->say(Withdraw{offer});
+  }
   step("send");
-  const auto sent = link_->send(memory.bytes().first(parcel.segment.bytes));
-  AQUA_TRY(keeper_->close(parcel.segment));
-  if (sent.ok()) counters_.sent_bytes += parcel.segment.bytes;
+  const auto sent = link_->send(memory->bytes().first(name.bytes));
+  AQUA_TRY(keeper_->close(name));
+  if (sent.ok()) counters_.sent_bytes += name.bytes;
   return sent;
 }
 
@@ -212,18 +230,20 @@ Result<void> Sender::renew(At taken, std::uint64_t above) {
   taken->second.stage = Stage::waiting;
   const auto renewed = keeper_->ask(pool_wire::Renew{taken->first, above});
   if (!renewed.ok()) {
-    may_wait_ = true;  // superseded, it will be told; else there is no keeper
-    return keeper_->connected() ? put_off(taken, kRefused) : renewed.error();
+    if (!keeper_->connected()) return renewed.error();
+    // Superseded, it has been told by now, or will be.
+    if (renewed.error().code != Code::aborted) say_(renewed.error().message);
+    return put_off(taken, kRefused);
   }
   taken->second.parcel.turn = renewed->turn;
   return {};
 }
 
-Result<void> Sender::finish(At taken) {
+Result<void> Sender::finish(At taken, ParcelEvent what) {
   step("finish");
   const Parcel parcel = std::move(taken->second.parcel);
   taken_.erase(taken);
-  AQUA_TRY(keeper_->ask(pool_wire::Finish{parcel.number}));
+  AQUA_TRY(keeper_->ask(pool_wire::Finish{parcel.number, what}));
   AQUA_TRY(keeper_->ask(pool_wire::Admit{parcel.from, 1}));
   may_wait_ = true;
   return {};

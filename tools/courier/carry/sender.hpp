@@ -58,6 +58,7 @@ class Sender {
   enum class Stage : std::uint8_t { waiting, offered, landed };
   struct Taken {
     Parcel parcel{};
+    std::uint64_t offer = 0;  // its latest, on this link
     Stage stage = Stage::waiting;
     std::chrono::steady_clock::time_point not_before{};
   };
@@ -71,11 +72,13 @@ class Sender {
   [[nodiscard]] Result<void> offer_next();
   [[nodiscard]] Result<void> wait();
   [[nodiscard]] Result<void> hear(const Message& message);
-  [[nodiscard]] Result<void> send(const Parcel& parcel);
+  [[nodiscard]] Result<void> send(At taken);
   // Offers it again, in a while.
   [[nodiscard]] Result<void> put_off(At taken, std::chrono::milliseconds by);
   [[nodiscard]] Result<void> renew(At taken, std::uint64_t above);
-  [[nodiscard]] Result<void> finish(At taken);
+  [[nodiscard]] Result<void> finish(At taken, ParcelEvent what = ParcelEvent::confirmed);
+  // When the next parcel that waits may be offered; never, while another one is under way.
+  [[nodiscard]] std::chrono::steady_clock::time_point next_offer() const;
   void lose_link();
   // Whether it was not stopped meanwhile.
   [[nodiscard]] bool pause(std::chrono::milliseconds time) const;
@@ -91,6 +94,8 @@ class Sender {
   std::map<std::uint64_t, Taken> taken_;  // before keeper_, which gives them back
   std::optional<KeeperSide> keeper_;
   std::optional<Link> link_;
+  std::uint64_t last_offer_ = 0;
+  std::chrono::steady_clock::time_point linked_{};  // since when
   bool admitted_ = false;
   bool may_wait_ = true;  // parcels may wait at the keeper
 };

@@ -85,8 +85,7 @@ Result<void> Link::shake_hands() {
     ::ERR_clear_error();
     const int result = ::SSL_do_handshake(ssl_.get());
     if (result == 1) return {};
-    if (::SSL_get_error(ssl_.get(), result) == SSL_ERROR_SSL) return not_trusted(ssl_.get());
-    AQUA_TRY(wait_for(result, kGreeting));
+    AQUA_TRY(wait_for(result));
   }
 }
 
@@ -94,15 +93,20 @@ bool Link::has_bytes() const noexcept {
   return ::SSL_has_pending(ssl_.get()) == 1;
 }
 
-Result<void> Link::wait_for(int result, std::chrono::milliseconds patience) {
+Result<void> Link::wait_for(int result) {
   const int reason = ::SSL_get_error(ssl_.get(), result);
-  if (reason == SSL_ERROR_ZERO_RETURN) return away("the other side has closed");
+  const bool ended = reason == SSL_ERROR_ZERO_RETURN ||
+                     (reason == SSL_ERROR_SSL &&
+                      ERR_GET_REASON(::ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING);
+  if (ended) return away("the other side has closed");
   if (reason == SSL_ERROR_SSL) return not_trusted(ssl_.get());
   if (reason != SSL_ERROR_WANT_READ && reason != SSL_ERROR_WANT_WRITE) {
     return away(errno == 0 ? "the other side is gone" : errno_error("the connection").message);
   }
   const short events = reason == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
-  return wait_until(socket_.get(), events, patience, stop_);
+  using std::chrono::milliseconds, std::chrono::steady_clock;
+  const auto greeting = std::chrono::ceil<milliseconds>(greeting_ends_ - steady_clock::now());
+  return wait_until(socket_.get(), events, std::min<milliseconds>(kPatience, greeting), stop_);
 }
 
 Result<void> Link::write(std::span<const std::byte> bytes) {
@@ -114,7 +118,7 @@ Result<void> Link::write(std::span<const std::byte> bytes) {
     if (result == 1) {
       bytes = bytes.subspan(sent);
     } else {
-      AQUA_TRY(wait_for(result, kPatience));
+      AQUA_TRY(wait_for(result));
     }
   }
   return {};
@@ -129,7 +133,7 @@ Result<void> Link::read(std::span<std::byte> into) {
     if (result == 1) {
       into = into.subspan(got);
     } else {
-      AQUA_TRY(wait_for(result, kPatience));
+      AQUA_TRY(wait_for(result));
     }
   }
   return {};

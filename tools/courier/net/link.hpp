@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Link is a connection to another courier: frames over TLS. Everything has a deadline: a handshake,
-// and each time that bytes are awaited or cannot be sent.
+// Link is a connection to another courier: frames over TLS. Everything has a deadline: all of the
+// greeting, and each time that bytes are awaited or cannot be sent.
 //
 // Threads: one at a time. `stop`, an event, ends every call with cancelled.
 // Errors:  unavailable: the other side is away, or nothing has moved for the patience;
@@ -25,7 +25,7 @@ namespace aqua::courier {
 
 class Link {
  public:
-  static constexpr std::chrono::seconds kGreeting{5};   // for a connection, and for a handshake
+  static constexpr std::chrono::seconds kGreeting{5};   // for all until greeted()
   static constexpr std::chrono::seconds kPatience{20};  // without a byte that moves
 
   // To "HOST:PORT", where a courier of this name is to be.
@@ -34,6 +34,9 @@ class Link {
   // A connection that came. permission_denied: it has none of these names.
   [[nodiscard]] static Result<Link> accept(const MutualTls& identity, UniqueFd socket,
                                            std::span<const std::string> names, int stop);
+
+  // The first messages have been said and heard: from now on each wait has its own deadline.
+  void greeted() { greeting_ends_ = std::chrono::steady_clock::time_point::max(); }
 
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }  // its name
   // To be polled, unless has_bytes(): some were read already.
@@ -58,11 +61,13 @@ class Link {
   [[nodiscard]] Result<void> shake_hands();
   [[nodiscard]] Result<void> write(std::span<const std::byte> bytes);
   // Until what OpenSSL's `result` asks for is there.
-  [[nodiscard]] Result<void> wait_for(int result, std::chrono::milliseconds patience);
+  [[nodiscard]] Result<void> wait_for(int result);
 
   UniqueFd socket_;
   tls::UniqueSsl ssl_;
   int stop_;
+  std::chrono::steady_clock::time_point greeting_ends_ =
+      std::chrono::steady_clock::now() + kGreeting;
   std::string peer_;
 };
 

@@ -101,8 +101,8 @@ Result<void> wait_until(int socket, short events, std::chrono::milliseconds pati
     if (ready < 0) return errno_error("courier: poll");
     if (watched[1].revents != 0) return Error{Code::cancelled, "courier: stopping"};
     if (watched[0].revents != 0) return {};
-    return Error{Code::unavailable,
-                 concat("courier: nothing has moved for ", patience.count() / 1000, " seconds")};
+    return Error{Code::unavailable, concat("courier: nothing has moved for ",
+                                           std::max<std::int64_t>(patience.count(), 0), " ms")};
   }
 }
 
@@ -111,9 +111,13 @@ Result<UniqueFd> connect_to(const std::string& address, std::chrono::millisecond
   AQUA_ASSIGN(const Found found, look_up(address, 0));
   const auto until = Clock::now() + patience;
   Result<UniqueFd> socket = away(address, "no address");
+  int left = 0;
+  for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) ++left;
   for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
-    socket = connect_one(*each, address, until, stop);
-    if (socket.ok()) break;
+    // A share for each: one that swallows packets leaves time for the others.
+    const auto now = Clock::now();
+    socket = connect_one(*each, address, now + (until - now) / left--, stop);
+    if (socket.ok() || socket.error().code == Code::cancelled) break;
   }
   return socket;
 }

@@ -24,7 +24,7 @@ Json to_json(const Welcome& /*said*/) {
   return {{"say", "welcome"}};
 }
 Json to_json(const Offer& said) {
-  return {{"say", "offer"}, {"parcel", pool_wire::json_of(said.parcel)}};
+  return {{"say", "offer"}, {"number", said.number}, {"parcel", pool_wire::json_of(said.parcel)}};
 }
 Json to_json(const Withdraw& said) {
   return {{"say", "withdraw"}, {"number", said.number}};
@@ -42,7 +42,7 @@ Json to_json(const Landed& said) {
   return {{"say", "landed"}, {"number", said.number}};
 }
 Json to_json(const Ended& said) {
-  return {{"say", "ended"}, {"number", said.number}};
+  return {{"say", "ended"}, {"number", said.number}, {"what", pool_wire::name_of(said.what)}};
 }
 Json to_json(const Refused& said) {
   return {{"say", "refused"},
@@ -61,6 +61,7 @@ Hello read_hello(JsonObject& object) {
 }
 
 Offer read_offer(JsonObject& object) {
+  const std::uint64_t number = read_number(object, "number");
   const Json* const json = object.take("parcel");
   if (json == nullptr) return {};
   auto parcel = pool_wire::read_whole_parcel(*json);
@@ -68,10 +69,11 @@ Offer read_offer(JsonObject& object) {
     object.fail(parcel.error().message);
     return {};
   }
-  if (parcel->number == 0 || parcel->given == 0 || parcel->segment.number == 0) {
-    object.fail("a parcel without a number, a turn that it was given under, or a segment");
+  if (number == 0 || parcel->given == 0 || parcel->segment.number == 0 ||
+      parcel->segment.bytes == 0) {
+    object.fail("an offer without a number, a turn that it was given under, or bytes");
   }
-  return {*std::move(parcel)};
+  return {number, *std::move(parcel)};
 }
 
 Refused read_refused(JsonObject& object) {
@@ -92,7 +94,7 @@ Message read_message(JsonObject& object, const std::string& say) {
   if (say == "stale") return Stale{number, read_number(object, "turn")};
   if (say == "later") return Later{number};
   if (say == "landed") return Landed{number};
-  if (say == "ended") return Ended{number};
+  if (say == "ended") return Ended{number, pool_wire::read_event(object, "what")};
   object.fail(concat("nobody says '", say.substr(0, 40), "'"));
   return Welcome{};
 }

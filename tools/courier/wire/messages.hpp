@@ -11,7 +11,8 @@
 //         -> Refused                                    as Later, and somebody should look into it
 //   Withdraw                                            a higher turn counts; nothing follows
 //
-// One parcel at a time is between Offer and Landed. Numbers are those of the giver's keeper.
+// One parcel at a time is between Offer and Landed. Numbers are those of offers, each of which has
+// a new one: an answer to an earlier offer of the same parcel is none to a later one.
 //
 // Threads: free functions. Pure.
 #pragma once
@@ -23,6 +24,7 @@
 
 #include "aqua/handoff/parcel.hpp"
 #include "aqua/result.hpp"
+#include "parcel/parcel_book.hpp"
 
 namespace aqua::courier {
 
@@ -43,6 +45,7 @@ struct Welcome {
 };
 // The parcel as its giver's keeper gave it, with the name of the segment that has its bytes.
 struct Offer {
+  std::uint64_t number = 0;  // not 0
   Parcel parcel{};
   friend bool operator==(const Offer&, const Offer&) = default;
 };
@@ -68,9 +71,11 @@ struct Landed {
   std::uint64_t number = 0;
   friend bool operator==(const Landed&, const Landed&) = default;
 };
-// Its taker has all bytes, or nobody wants it any more: its giver's keeper need not have it.
+// Its giver's keeper need not have it any more: its taker has all bytes, or it was superseded or
+// cancelled there.
 struct Ended {
   std::uint64_t number = 0;
+  ParcelEvent what = ParcelEvent::confirmed;
   friend bool operator==(const Ended&, const Ended&) = default;
 };
 struct Refused {
