@@ -20,17 +20,15 @@ Result<PoolClient::Answer> PoolClient::call(const pool_wire::PoolRequest& reques
 }
 
 Result<UniqueFd> PoolClient::join_segments(const std::string& pool, const std::string& role,
-                                           const std::optional<std::string>& courier_takes_from) {
-  AQUA_ASSIGN(Answer joined,
-              call(pool_wire::JoinPool{.pool = pool,
-                                       .role = role,
-                                       .device = {},
-                                       .shape = "segments",
-                                       .blocks = 0,
-                                       .block_tokens = 1,
-                                       .bytes = 0,
-                                       .courier = courier_takes_from.has_value(),
-                                       .takes_from = courier_takes_from.value_or("")}));
+                                           const std::optional<ParcelBook::Courier>& courier) {
+  AQUA_ASSIGN(Answer joined, call(pool_wire::JoinPool{.pool = pool,
+                                                      .role = role,
+                                                      .device = {},
+                                                      .shape = "segments",
+                                                      .blocks = 0,
+                                                      .block_tokens = 1,
+                                                      .bytes = 0,
+                                                      .courier = courier}));
   if (joined.reply.later) {
     return Error{Code::failed_precondition, concat("a pool '", pool, "' is being made")};
   }

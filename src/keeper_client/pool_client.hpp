@@ -35,10 +35,10 @@ class PoolClient {
 
   // Joins a pool without blocks, whose parcels have segments, in a role. Answers the event that is
   // written when there is something for the member. failed_precondition: a KV pool has the name.
-  // A courier names what it takes, as pool_wire::JoinPool.
+  // As pool_wire::JoinPool.
   [[nodiscard]] Result<UniqueFd> join_segments(
       const std::string& pool, const std::string& role,
-      const std::optional<std::string>& courier_takes_from = {});
+      const std::optional<ParcelBook::Courier>& courier = {});
 
   [[nodiscard]] bool connected() const noexcept { return connection_.connected(); }
   // As KeeperConnection's.

@@ -77,11 +77,9 @@ Result<void> ParcelBook::join(MemberNumber member, const std::string& role) {
 }
 
 Result<void> ParcelBook::join_courier(MemberNumber member, const std::string& role,
-                                      const std::string& takes_from) {
+                                      const Courier& courier) {
   AQUA_TRY(join(member, role));
-  Member& joined = members_.at(member);
-  joined.courier = true;
-  joined.takes_from = takes_from;
+  members_.at(member).courier = courier;
   return {};
 }
 
@@ -124,7 +122,7 @@ Result<std::uint64_t> ParcelBook::begin(const char* call, MemberNumber giver,
                                        .state = state,
                                        .giver = giver,
                                        .from = members_.at(giver).role,
-                                       .carried = members_.at(giver).courier,
+                                       .carried = members_.at(giver).courier.has_value(),
                                        .continues = taken_as(giver, head.id)};
   Turns& turns = turns_[head.id];
   turns.highest = head.turn;
@@ -167,7 +165,7 @@ Result<std::uint64_t> ParcelBook::resume(MemberNumber giver, const std::string& 
   for (const std::uint64_t number : known->second.numbers) {
     Record& record = parcels_.at(number);
     const bool has_news = record.state == ParcelState::closed || record.state == ParcelState::taken;
-    if (!has_news || record.given_turn < since || record.replaced) continue;
+    if (!has_news || record.given_turn != since || record.replaced) continue;
     if (record.superseded) {
       return Error{Code::aborted, concat("resume: ", id, ": a higher turn is being given")};
     }
@@ -176,6 +174,10 @@ Result<std::uint64_t> ParcelBook::resume(MemberNumber giver, const std::string& 
     }
     record.giver = giver;
     return number;
+  }
+  if (known->second.closed > since) {
+    return Error{Code::cancelled,
+                 concat("resume: ", id, ": a higher turn than ", since, " was closed")};
   }
   return Error{Code::already_exists, concat("resume: ", id, " was closed under turn ",
                                             known->second.closed, ", and has arrived")};
@@ -231,6 +233,7 @@ Result<std::uint64_t> ParcelBook::accept(MemberNumber member) {
   record.was_taken = true;
   record.receiver = 0;
   record.taker = member;
+  if (const auto& courier = members_.at(member).courier) record.peer = courier->peer;
   record.turn = ++turns_.at(record.id).highest;
   return number;
 }

@@ -28,6 +28,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -87,6 +88,8 @@ class ParcelBook {
     MemberNumber receiver = 0;  // who has promised room for it; 0: any of the role may take it
     bool lodges = false;        // it uses up no room of its own
     bool carried = false;       // from another keeper: no courier takes it to a further one
+    // The courier's peer that may have it by now: nobody else is given it from here any more.
+    std::string peer{};
     MemberNumber taker = 0;
     std::uint64_t continues = 0;  // the parcel of this id that the giver had taken; 0: none
     std::uint32_t tokens = 0;
@@ -99,10 +102,14 @@ class ParcelBook {
 
   // already_exists: it is a member.
   [[nodiscard]] Result<void> join(MemberNumber member, const std::string& role);
-  // As one who carries parcels between keepers, and is given those of this role alone that began
-  // here. No role: it only gives.
+  // As one who carries parcels between keepers.
+  struct Courier {
+    std::string takes_from{};  // a role, whose parcels it is given as far as they began here
+    std::string peer{};        // where it takes them to; empty: it only gives
+    friend bool operator==(const Courier&, const Courier&) = default;
+  };
   [[nodiscard]] Result<void> join_courier(MemberNumber member, const std::string& role,
-                                          const std::string& takes_from);
+                                          const Courier& courier);
   // It has room for so many more parcels by whoever has the role `from`: what these have reserved
   // for its role is opened, the oldest first, with whoever has most room.
   //   invalid_argument     no role, or room for more than kMostParcels of its parcels in all
@@ -126,10 +133,11 @@ class ParcelBook {
   [[nodiscard]] Result<std::uint64_t> open(MemberNumber giver, const std::string& role,
                                            const ParcelHead& head);
   // For who carries parcels from another keeper and does not know whether this one has arrived:
-  // goes on with what was closed of this id that began under `since` or a higher turn and has no
-  // other giver any more; the caller hears its news from now on. 0: nothing was closed so (under
-  // turn 0 nothing ever is); to be opened then.
+  // goes on with what was closed of this id that began under the turn `since` and has no other
+  // giver any more; the caller hears its news from now on. 0: nothing was closed that began under
+  // this or a higher one (under turn 0 nothing ever does); to be opened then.
   //   already_exists       it was, and needs no giver: a taker has all bytes, or it has ended
+  //   cancelled            one that began under a higher turn was closed
   //   failed_precondition  its giver is a member still
   //   aborted              it is taken, and a higher turn is being given
   [[nodiscard]] Result<std::uint64_t> resume(MemberNumber giver, const std::string& id,
@@ -209,8 +217,7 @@ class ParcelBook {
     std::string role{};
     std::map<std::string, std::int64_t> room{};  // by the giver's role; below 0: owed
     bool gone = false;
-    bool courier = false;
-    std::string takes_from{};  // of a courier
+    std::optional<Courier> courier{};
     friend bool operator==(const Member&, const Member&) = default;
   };
   struct Turns {
@@ -228,9 +235,13 @@ class ParcelBook {
                                             const std::string& role, const ParcelHead& head,
                                             ParcelState state);
 
-  // Whether a member may take a parcel of its role: who carries parcels, not all.
+  // Whether a member may take a parcel of its role: who carries parcels, not all; and what one has
+  // had that carries them, only one to the same peer, which may have it.
   [[nodiscard]] static bool may_take(const Member& member, const Record& record) {
-    return !member.courier || (!record.carried && record.from == member.takes_from);
+    if (!member.courier) return record.peer.empty();
+    return !member.courier->peer.empty() && !record.carried &&
+           record.from == member.courier->takes_from &&
+           (record.peer.empty() || record.peer == member.courier->peer);
   }
   void fence(std::uint64_t by);
   void tell(MemberNumber member, std::uint64_t number, ParcelEvent event);

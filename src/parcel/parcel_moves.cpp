@@ -294,7 +294,6 @@ std::size_t ParcelBook::waiting_for(MemberNumber member) const {
   const auto size_of = [&](const auto& queues, const auto& key) -> std::size_t {
     const auto queue = queues.find(key);
     if (queue == queues.end()) return 0;
-    if (!known.courier) return queue->second.size();
     return static_cast<std::size_t>(std::ranges::count_if(
         queue->second, [&](std::uint64_t number) { return may_take(known, parcels_.at(number)); }));
   };

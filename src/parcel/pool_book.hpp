@@ -45,8 +45,8 @@ class PoolBook {
                                   std::uint32_t quota = 0);
   // As ParcelBook's.
   [[nodiscard]] Result<void> join_courier(MemberNumber member, const std::string& role,
-                                          const std::string& takes_from) {
-    return parcels_.join_courier(member, role, takes_from);
+                                          const ParcelBook::Courier& courier) {
+    return parcels_.join_courier(member, role, courier);
   }
   // The second role may have so many blocks more, and the first so many less. Nothing is taken from
   // anybody: who has more than it may gets nothing until it has less.

@@ -18,17 +18,20 @@ namespace {
 using Json = nlohmann::json;
 
 Json to_json(const JoinPool& asked) {
-  return {{"op", "pool-join"},
-          {"pool", asked.pool},
-          {"role", asked.role},
-          {"device", to_string(asked.device)},
-          {"shape", asked.shape},
-          {"blocks", asked.blocks},
-          {"block_tokens", asked.block_tokens},
-          {"bytes", asked.bytes},
-          {"quota", asked.quota},
-          {"courier", asked.courier},
-          {"takes_from", asked.takes_from}};
+  Json json{{"op", "pool-join"},
+            {"pool", asked.pool},
+            {"role", asked.role},
+            {"device", to_string(asked.device)},
+            {"shape", asked.shape},
+            {"blocks", asked.blocks},
+            {"block_tokens", asked.block_tokens},
+            {"bytes", asked.bytes},
+            {"quota", asked.quota}};
+  if (asked.courier) {
+    json["takes_from"] = asked.courier->takes_from;
+    json["peer"] = asked.courier->peer;
+  }
+  return json;
 }
 Json to_json(const AddSlabs& asked) {
   return {{"op", "pool-add"}, {"bytes", asked.bytes}};
@@ -162,8 +165,10 @@ JoinPool read_join(JsonObject& object) {
   if (const Json* bytes = object.take("bytes")) asked.bytes = read_bytes(object, *bytes);
   if ((asked.bytes == 0) != (asked.blocks == 0)) object.fail("blocks without bytes, or the like");
   asked.quota = object.count("quota", 0, kMostPoolBlocks);
-  asked.courier = object.flag_or("courier", false);
-  asked.takes_from = object.text_or("takes_from", "");
+  if (object.has("peer")) {
+    asked.courier = {.takes_from = object.text("takes_from"), .peer = object.text("peer")};
+    if (asked.courier->peer.size() > kLongestPeer) object.fail("peer is too long");
+  }
   return asked;
 }
 

@@ -22,6 +22,7 @@
 namespace aqua::pool_wire {
 
 inline constexpr std::size_t kLongestShape = 1024;     // bytes
+inline constexpr std::size_t kLongestPeer = 256;       // bytes
 inline constexpr std::size_t kMostNamedBlocks = 4096;  // in one request or answer, but for parcels
 inline constexpr std::size_t kMostPoolRows = 8;        // in one answer, of which each may be long
 
@@ -38,10 +39,8 @@ struct JoinPool {
   std::uint32_t block_tokens = 1;
   std::uint64_t bytes = 0;  // of all slabs
   std::uint32_t quota = 0;  // of the role, where it has none yet; 0: it gets none by this
-  // The caller carries parcels between keepers: it is given those of this role alone that began
-  // here. No role: it only gives.
-  bool courier = false;
-  std::string takes_from{};
+  // Of who carries parcels between keepers.
+  std::optional<ParcelBook::Courier> courier{};
 };
 // The next slabs of a pool that the caller makes, with a descriptor each. With the last of them the
 // pool is there, and the caller is a member.

@@ -27,9 +27,9 @@ class NaiveParcels {
   };
 
   Said join(std::uint64_t m, const std::string& role,
-            const std::optional<std::string>& courier_takes_from = {}) {
+            const std::optional<ParcelBook::Courier>& courier = {}) {
     if (members_.contains(m)) return Code::already_exists;
-    members_[m] = {role, {}, false, courier_takes_from};
+    members_[m] = {role, {}, false, courier};
     return {};
   }
   Said admit(std::uint64_t m, const std::string& from, std::uint32_t room) {
@@ -58,7 +58,7 @@ class NaiveParcels {
                       .giver = m,
                       .from = members_[m].role,
                       .needs_room = reserved,
-                      .carried = members_[m].takes_from.has_value(),
+                      .carried = members_[m].courier.has_value(),
                       .continues = continues}});
     const std::uint64_t newest = last_;
     for (const Row& row : rows_) {
@@ -123,14 +123,14 @@ class NaiveParcels {
     if (closed_[id] == 0 || closed_[id] < since) return {};
     for (Row& row : rows_) {
       ParcelBook::Record& record = row.record;
-      if (record.id != id || record.given_turn < since || is_unfilled(row)) continue;
+      if (record.id != id || record.given_turn != since || is_unfilled(row)) continue;
       if (record.state == ParcelState::confirmed || record.replaced) continue;
       if (record.superseded) return Code::aborted;
       if (there(record.giver) && record.giver != m) return Code::failed_precondition;
       record.giver = m;
       return {};
     }
-    return Code::already_exists;
+    return closed_[id] > since ? Code::cancelled : Code::already_exists;
   }
   Said renew(std::uint64_t m, std::uint64_t number, std::uint64_t above) {
     Row* const row = its(m, number);
@@ -167,6 +167,7 @@ class NaiveParcels {
     record.state = ParcelState::taken;
     record.was_taken = true;
     record.taker = m;
+    if (members_[m].courier) record.peer = members_[m].courier->peer;
     record.receiver = 0;
     record.turn = ++highest_[record.id];
     return {};
@@ -234,12 +235,14 @@ class NaiveParcels {
     std::string role{};
     std::map<std::string, std::int64_t> room{};
     bool is_gone = false;
-    std::optional<std::string> takes_from{};  // of a courier
+    std::optional<ParcelBook::Courier> courier{};
   };
-  // Couriers take what began here, of one role.
+  // Couriers take what began here, of one role; what one had, one to the same peer alone.
   [[nodiscard]] bool may_take(std::uint64_t m, const ParcelBook::Record& record) const {
-    const auto& takes_from = members_.at(m).takes_from;
-    return !takes_from || (!record.carried && record.from == *takes_from);
+    const auto& courier = members_.at(m).courier;
+    if (!courier) return record.peer.empty();
+    if (courier->peer.empty() || record.carried || record.from != courier->takes_from) return false;
+    return record.peer.empty() || record.peer == courier->peer;
   }
 
   [[nodiscard]] bool there(std::uint64_t m) const {

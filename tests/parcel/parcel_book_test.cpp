@@ -201,9 +201,9 @@ TEST(ParcelBookTwins, RandomCallsSayWhatTheNaiveOneSays) {
           break;
         }
         case 21: {
-          const std::string from = below(2) == 0 ? "p" : "d";
-          said = code_of(book.join_courier(m, role, from));
-          expected = naive.join(m, role, from);
+          const ParcelBook::Courier courier{below(2) == 0 ? "p" : "d", std::string(below(3), 'x')};
+          said = code_of(book.join_courier(m, role, courier));
+          expected = naive.join(m, role, courier);
           break;
         }
         case 6:

@@ -86,6 +86,7 @@ TEST_F(ResumedParcel, AnEarlierClosingIsAnotherParcel) {
   book_.end(kFirst);
   EXPECT_EQ(book_.resume(kNext, "r", kGiven).value(), 0U);
   EXPECT_EQ(book_.resume(kNext, "r", 3).value(), before);
+  EXPECT_EQ(refused(kNext, 2), Code::cancelled);
 }
 
 // The carrier's own turn lies above the giver's, and says nothing of which parcel it is.
@@ -111,9 +112,9 @@ TEST_F(ResumedParcel, ItsOwnGiverGoesOnWithIt) {
 
 TEST_F(ResumedParcel, ThatACourierBroughtNoCourierTakes) {
   constexpr MemberNumber kBrings = 5, kTakes = 6, kOther = 7;
-  EXPECT_TRUE(book_.join_courier(kBrings, "prefill", "").ok());
-  EXPECT_TRUE(book_.join_courier(kTakes, "decode", "prefill").ok());
-  EXPECT_TRUE(book_.join_courier(kOther, "decode", "verify").ok());
+  EXPECT_TRUE(book_.join_courier(kBrings, "prefill", {}).ok());
+  EXPECT_TRUE(book_.join_courier(kTakes, "decode", {"prefill", "b"}).ok());
+  EXPECT_TRUE(book_.join_courier(kOther, "decode", {"verify", "b"}).ok());
   EXPECT_TRUE(book_.admit(kTakes, "prefill", 40).ok());  // more room than the engine has
   EXPECT_TRUE(book_.admit(kOther, "prefill", 50).ok());
   const std::uint64_t number = reserve(kBrings, 6);
@@ -124,6 +125,29 @@ TEST_F(ResumedParcel, ThatACourierBroughtNoCourierTakes) {
   EXPECT_EQ(book_.next_for(kTaker), number);
   const std::uint64_t own = book_.reserve(kFirst, "decode", {"s", 1}).value();
   EXPECT_EQ(book_.find(own)->receiver, kTakes) << "of another role than the other courier's";
+}
+
+// What may have come there is not given to anybody here.
+TEST_F(ResumedParcel, ThatACourierHadOnlyOneToTheSamePeerTakes) {
+  constexpr MemberNumber kTakes = 5, kElsewhere = 6, kAgain = 7;
+  EXPECT_TRUE(book_.join_courier(kTakes, "decode", {"prefill", "b"}).ok());
+  const std::uint64_t number = book_.open(kFirst, "decode", {"r", 1}).value();
+  close(kFirst, number);
+  EXPECT_EQ(book_.accept(kTakes).value(), number);
+  book_.end(kTakes);
+  EXPECT_TRUE(book_.join_courier(kElsewhere, "decode", {"prefill", "c"}).ok());
+  EXPECT_EQ(book_.next_for(kTaker), 0U);
+  EXPECT_EQ(book_.waiting_for(kTaker), 0U);
+  EXPECT_EQ(book_.next_for(kElsewhere), 0U);
+  EXPECT_TRUE(book_.join_courier(kAgain, "decode", {"prefill", "b"}).ok());
+  EXPECT_EQ(book_.accept(kAgain).value(), number);
+}
+
+TEST_F(ResumedParcel, IsSupersededByWhatBeganUnderAHigherTurn) {
+  close(kFirst, reserve(kFirst, 6));
+  book_.end(kFirst);
+  close(kNext, reserve(kNext, 20, 20));
+  EXPECT_EQ(refused(kNext, kGiven), Code::cancelled);
 }
 
 TEST_F(ResumedParcel, OfNoMemberIsRefused) {

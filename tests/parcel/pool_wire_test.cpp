@@ -20,7 +20,8 @@ DeviceUuid gpu() {
 }
 
 std::vector<PoolRequest> one_of_each() {
-  return {JoinPool{"pool", "decode", gpu(), "layers=2", 64, 16, 1 << 21, 9, true, "prefill"},
+  return {JoinPool{"pool", "decode", gpu(), "layers=2", 64, 16, 1 << 21, 9,
+                   ParcelBook::Courier{"prefill", "b.test"}},
           AddSlabs{{1 << 21, 2 << 21}},
           FetchSlabs{3},
           Grant{kMostNamedBlocks},

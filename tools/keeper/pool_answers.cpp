@@ -46,6 +46,9 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Offer& asked) {
 
 Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Open& asked) {
   if (asked.since != 0) {
+    if (!asked.needs_room) {
+      return Error{Code::invalid_argument, "keeper: what is carried from elsewhere needs room"};
+    }
     AQUA_ASSIGN(const std::uint64_t before,
                 by.pool.book.resume(by.number, asked.head.id, asked.since));
     if (before != 0) return Served{{.number = before, .closed = true}};

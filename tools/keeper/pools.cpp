@@ -151,7 +151,7 @@ Result<Pools::Served> Pools::join(const PacketPeer& from, const pool_wire::JoinP
                                     .book = PoolBook(asked.blocks, asked.block_tokens)});
   }
   if (Pool& pool = pools_.at(asked.pool); pool.maker == 0) {
-    AQUA_TRY(asked.courier ? pool.book.join_courier(from.number, asked.role, asked.takes_from)
+    AQUA_TRY(asked.courier ? pool.book.join_courier(from.number, asked.role, *asked.courier)
                            : pool.book.join(from.number, asked.role, asked.quota));
     served.reply.slabs = static_cast<std::uint32_t>(pool.slabs.size());
   }
