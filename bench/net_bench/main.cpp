@@ -41,11 +41,11 @@ int free_port() {
   return aqua::courier::port_of(socket.get());
 }
 
-void wait_for_news(const KeeperSide& side) {
+void wait_for_news(KeeperSide& side) {
   std::vector<pollfd> watched;
   for (const int fd : side.descriptors()) watched.push_back({fd, POLLIN, 0});
   (void)::poll(watched.data(), watched.size(), -1);
-  side.clear_news();
+  must(side.clear_news());
 }
 
 // Takes and finishes so many parcels.

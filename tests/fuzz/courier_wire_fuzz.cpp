@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as what another courier says, and as a courier's file of options: refused with a message,
-// or said again as it was heard.
+// Any bytes as what another courier says, and as a courier's file of options: refused with a
+// message, or said again as it was heard.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -15,6 +15,11 @@ Result<std::unique_ptr<Courier>> Courier::start(CourierOptions options, Say say)
   std::unique_ptr<Courier> courier(
       new Courier(std::move(options), std::move(say), std::move(identity), std::move(stop)));
   const CourierOptions& given = courier->options_;
+  if (!given.metrics.empty()) {
+    std::size_t routes = 0;
+    for (const Route& route : given.routes) routes += route.connections;
+    AQUA_ASSIGN(courier->page_, MetricsPage::open(given.metrics, courier->counters_, routes));
+  }
   if (!given.door.address.empty()) {
     AQUA_ASSIGN(courier->door_, Door::open(given.door, given.keeper, *courier->identity_,
                                            courier->counters_, courier->say_));

@@ -17,6 +17,7 @@
 #include "tools/courier/carry/door.hpp"
 #include "tools/courier/carry/sender.hpp"
 #include "tools/courier/net/mutual_tls.hpp"
+#include "tools/courier/observe/metrics_page.hpp"
 
 namespace aqua::courier {
 
@@ -25,6 +26,7 @@ struct CourierOptions {
   MutualTlsFiles files{};
   DoorOptions door{};  // no address: nobody may connect
   std::vector<Route> routes{};
+  std::string metrics{};  // HOST:PORT of a page; empty: there is none
 };
 
 class Courier {
@@ -40,6 +42,8 @@ class Courier {
   [[nodiscard]] Result<void> reload() { return identity_->reload(); }
   [[nodiscard]] int port() const { return door_ == nullptr ? 0 : door_->port(); }
   [[nodiscard]] const Counters& counters() const { return counters_; }
+  // Of the page of metrics; 0: there is none.
+  [[nodiscard]] int metrics_port() const { return page_ == nullptr ? 0 : page_->port(); }
 
  private:
   Courier(CourierOptions options, Say say, std::unique_ptr<MutualTls> identity, UniqueFd stop)
@@ -53,6 +57,7 @@ class Courier {
   const std::unique_ptr<MutualTls> identity_;
   const UniqueFd stop_;
   Counters counters_;
+  std::unique_ptr<MetricsPage> page_;
   std::unique_ptr<Door> door_;
   std::list<Sender> senders_;
   std::vector<std::thread> threads_;

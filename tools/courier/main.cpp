@@ -76,7 +76,6 @@ aqua::Result<int> run(const Given& given) {
       // It keeps nothing: the keepers see this process end, as they would if it were killed, and
       // nothing is waited for that may be stopped.
       (void)aqua::notify("STOPPING=1");
-      std::fflush(nullptr);
       std::_Exit(0);
     }
     const auto read = courier->reload();

@@ -20,7 +20,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint32_t kMostParcels = 1024, kMostConnections = 64, kMostVisitors = 4096;
+constexpr std::uint32_t kMostParcels = 1024;
+// In all, in either direction: each is a member of a pool, and a keeper has 64 of one process.
+constexpr std::uint32_t kMostConnections = 64;
 
 std::string read_name(JsonObject& object, const char* key) {
   std::string name = object.text(key);
@@ -31,11 +33,9 @@ std::string read_name(JsonObject& object, const char* key) {
   return name;
 }
 
-std::string read_address(JsonObject& object) {
-  std::string address = object.text("address");
-  if (const auto parsed = parse_address(address); !parsed.ok()) {
-    object.fail("address is not HOST:PORT");
-  }
+std::string read_address(JsonObject& object, const char* key = "address") {
+  std::string address = object.text(key);
+  if (!parse_address(address).ok()) object.fail(concat(key, " is not HOST:PORT"));
   return address;
 }
 
@@ -57,7 +57,7 @@ Result<DoorOptions> read_door(const Json& json) {
   if (door.peers.empty()) object.fail("peers: nobody may connect");
   if (object.has("pools")) door.pools = read_names(object, "pools");
   if (object.has("connections")) {
-    door.connections = object.count("connections", 1, kMostVisitors);
+    door.connections = object.count("connections", 1, kMostConnections);
   }
   AQUA_TRY(object.finish());
   return door;
@@ -86,6 +86,7 @@ Result<CourierOptions> parse_options(std::string_view text) {
   CourierOptions options{.keeper = object.text_or("keeper", "")};
   options.files.identity = {object.text("certificate"), object.text("key")};
   options.files.authority = object.text("authority");
+  if (object.has("metrics")) options.metrics = read_address(object, "metrics");
   const Json* const listen = object.has("listen") ? object.take("listen") : nullptr;
   const Json* const carry = object.has("carry") ? object.take("carry") : nullptr;
   if (listen == nullptr && carry == nullptr) object.fail("neither listen nor carry: nothing to do");
@@ -94,6 +95,7 @@ Result<CourierOptions> parse_options(std::string_view text) {
   if (listen != nullptr) {
     AQUA_ASSIGN(options.door, read_door(*listen));
   }
+  std::size_t connections = listen == nullptr ? 0 : options.door.connections;
   if (carry == nullptr) return options;
   for (const Json& one : *carry) {
     AQUA_ASSIGN(Route route, read_route(one));
@@ -106,6 +108,12 @@ Result<CourierOptions> parse_options(std::string_view text) {
                    concat("carry: what goes to ", route.peer, " is there twice: say connections")};
     }
     options.routes.push_back(std::move(route));
+  }
+  for (const Route& route : options.routes) connections += route.connections;
+  if (connections > kMostConnections) {
+    return Error{Code::invalid_argument,
+                 concat("courier: ", connections,
+                        " connections, those of listen counted, of at most ", kMostConnections)};
   }
   return options;
 }

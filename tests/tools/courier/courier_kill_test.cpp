@@ -93,6 +93,21 @@ TEST(KilledReceivingCourierOf, WhatHasArrivedIsGoneOnWith) {
   EXPECT_EQ(prefill->ask("delivered"), "confirmed");
 }
 
+TEST(KilledSendingCourierOf, WhatHasArrivedIsGivenToNobodyElse) {
+  test::TwoServers servers;
+  const auto decode = servers.decode(2);
+  const auto prefill = servers.prefill();
+  ASSERT_EQ(prefill->ask("carry a 1 6 77"), "ok");
+  ASSERT_EQ(decode->ask("take 1"), "a");
+  servers.kill_a();
+  const auto here = servers.decode_at_a(1);
+  ASSERT_EQ(prefill->ask("carry b 1 6 88"), "ok");
+  EXPECT_EQ(here->ask("take 1"), "b") << "and not a, which waits for the courier";
+  servers.start_a();
+  EXPECT_EQ(decode->ask("finish"), "ok");
+  EXPECT_EQ(prefill->ask("delivered"), "confirmed");
+}
+
 // AQUA_COURIER_KILLS=200 for the full suite.
 TEST(CouriersKilledAtRandom, EachParcelIsTakenOnce) {
   const char* const wanted = std::getenv("AQUA_COURIER_KILLS");

@@ -57,6 +57,12 @@ class TwoServers {
     EXPECT_EQ(member->ask("attach decode " + std::to_string(room)), "ok");
     return member;
   }
+  // On `a`, beside the courier.
+  [[nodiscard]] Process decode_at_a(int room) const {
+    auto member = std::make_unique<PeerProgram>(a_.socket());
+    EXPECT_EQ(member->ask("attach decode " + std::to_string(room)), "ok");
+    return member;
+  }
   [[nodiscard]] KeeperProcess& keeper_of_a() { return a_; }
   [[nodiscard]] KeeperProcess& keeper_of_b() { return b_; }
   [[nodiscard]] const Authority& authority() const { return authority_; }

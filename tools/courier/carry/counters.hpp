@@ -17,7 +17,8 @@ struct Counters {
   std::atomic<std::uint64_t> resumed{0};  // had come before, over another connection
   std::atomic<std::uint64_t> refused{0};  // not taken, and offered again
   std::atomic<std::uint64_t> lost_links{0};
-  std::atomic<std::uint64_t> links{0};  // that are up now, in either direction
+  std::atomic<std::uint64_t> routes_up{0};  // to others
+  std::atomic<std::uint64_t> links{0};      // that are up now, in either direction
 };
 
 }  // namespace aqua::courier

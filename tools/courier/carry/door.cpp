@@ -71,10 +71,14 @@ void Door::begin(UniqueFd socket) {
   auto stop = make_wake_event();
   if (!stop.ok()) return say_of_stranger(stop.error().message);
   const MutexLock lock(mu_);
-  const auto is_strange = [](const Visit& visit) { return !visit.greeted && !visit.over; };
+  const auto is_strange = [](const Visit& visit) {
+    return !visit.greeted && !visit.ends && !visit.over;
+  };
   const auto strangers = std::ranges::count_if(visits_, is_strange);
   if (static_cast<std::size_t>(strangers) >= options_.connections) {
-    signal_event(std::ranges::find_if(visits_, is_strange)->stop.get());
+    Visit& longest = *std::ranges::find_if(visits_, is_strange);
+    longest.ends = true;
+    signal_event(longest.stop.get());
   }
   if (visits_.size() >= 3 * options_.connections) return;  // those that were told to end are slow
   Visit& visit = visits_.emplace_back();
@@ -160,7 +164,7 @@ Result<void> Door::serve(UniqueFd socket, Visit& visit, std::string& who) {
                                   hello->to, "\n", hello->index);
   AQUA_TRY(claims_.claim(kind, stop));
   const auto receive = [&]() -> Result<void> {
-    auto keeper = KeeperSide::join(keeper_, hello->pool, hello->from, /*takes_from=*/"");
+    auto keeper = KeeperSide::join(keeper_, hello->pool, hello->from, ParcelBook::Courier{});
     if (!keeper.ok()) return refuse(keeper.error());
     ++counters_.links;
     say_(concat("connected from ", who));

@@ -49,6 +49,7 @@ class Door {
     UniqueFd stop;  // an event
     std::thread thread;
     bool greeted = false;  // it is a peer
+    bool ends = false;     // it was told to
     bool over = false;
   };
 

@@ -19,9 +19,9 @@ constexpr std::chrono::hours kWithoutEnd{24 * 365};
 
 Result<KeeperSide> KeeperSide::join(const std::string& keeper, const std::string& pool,
                                     const std::string& role,
-                                    const std::optional<std::string>& takes_from) {
+                                    const std::optional<ParcelBook::Courier>& courier) {
   AQUA_ASSIGN(PoolClient parcels, PoolClient::connect(keeper));
-  AQUA_ASSIGN(UniqueFd pool_wake, parcels.join_segments(pool, role, takes_from));
+  AQUA_ASSIGN(UniqueFd pool_wake, parcels.join_segments(pool, role, courier));
   AQUA_ASSIGN(SegmentClient segments, SegmentClient::connect(keeper));
   AQUA_ASSIGN(auto joined, segments.call(segment_wire::Join{}));
   if (joined.fds.size() != 1) {

@@ -26,12 +26,11 @@ namespace aqua::courier {
 
 class KeeperSide {
  public:
-  // `keeper`: path of its socket, as SegmentsOptions::keeper. A courier takes parcels
-  // that members of the role `takes_from` have given here; empty: it only gives. Without: as any
-  // member.
+  // `keeper`: path of its socket, as SegmentsOptions::keeper. As any member, or as
+  // one who carries parcels.
   [[nodiscard]] static Result<KeeperSide> join(const std::string& keeper, const std::string& pool,
                                                const std::string& role,
-                                               const std::optional<std::string>& takes_from);
+                                               const std::optional<ParcelBook::Courier>& courier);
   KeeperSide(KeeperSide&&) noexcept = default;
   KeeperSide& operator=(KeeperSide&&) = delete;
   // Unmaps all and leaves: what was taken waits for the next one, what is open ends.

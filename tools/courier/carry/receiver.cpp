@@ -66,6 +66,9 @@ Result<void> Receiver::hear(const Offer& offer) {
   if (!opened.ok()) {
     if (!keeper_.connected()) return opened.error();
     if (opened.error().code == Code::already_exists) return link_.say(Ended{number});
+    if (opened.error().code == Code::cancelled) {
+      return link_.say(Ended{number, ParcelEvent::superseded});
+    }
     if (opened.error().code == Code::aborted) return link_.say(Later{number});
     return link_.say(Refused{number, opened.error()});
   }

@@ -18,8 +18,9 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kLater = 1s;    // until what somebody else gives there has ended, perhaps
-constexpr auto kRefused = 5s;  // until the other server has room again, perhaps
+constexpr std::uint64_t kTakes = 256;  // of a parcel, by one keeper: as many turns
+constexpr auto kLater = 1s;            // until what somebody else gives there has ended, perhaps
+constexpr auto kRefused = 5s;          // until the other server has room again, perhaps
 // Before the next connection.
 constexpr std::chrono::milliseconds kFirstPause{100}, kLongestPause{5000};
 
@@ -36,7 +37,7 @@ void Sender::run() {
     const auto served = serve();
     if (served.error().code == Code::cancelled) return;
     // Who is displaced at once, or ends at once, is not to try again at once.
-    if (link_ && Clock::now() - linked_ > kLongestPause) {
+    if (link_ && Clock::now() - linked_ > 2 * kLongestPause) {
       pause_for = kFirstPause;
       said.clear();
     }
@@ -60,14 +61,20 @@ void Sender::lose_link() {
   if (!link_) return;
   link_.reset();
   --counters_.links;
+  --counters_.routes_up;
   ++counters_.lost_links;
-  for (auto& [number, taken] : taken_) taken.stage = Stage::waiting;
+  for (auto& [number, taken] : taken_) {
+    // If the other keeper has ended, a taker there may speak under a turn that the next keeper
+    // would give again.
+    taken.had_landed = taken.had_landed || taken.stage == Stage::landed;
+    taken.stage = Stage::waiting;
+  }
 }
 
 Result<void> Sender::serve() {
   if (!keeper_) {
-    AQUA_ASSIGN(KeeperSide side,
-                KeeperSide::join(keeper_path_, route_.pool, route_.to, route_.from));
+    AQUA_ASSIGN(KeeperSide side, KeeperSide::join(keeper_path_, route_.pool, route_.to,
+                                                  ParcelBook::Courier{route_.from, route_.peer}));
     keeper_.emplace(std::move(side));
     admitted_ = false;
     may_wait_ = true;
@@ -98,6 +105,7 @@ Result<void> Sender::greet() {
   link_.emplace(std::move(link));
   linked_ = Clock::now();
   ++counters_.links;
+  ++counters_.routes_up;
   say_(concat("connected to ", route_.peer, " at ", route_.address));
   return {};
 }
@@ -146,6 +154,7 @@ Result<void> Sender::offer_next() {
     say_(concat("parcel ", taken.parcel.id, " has no bytes in a segment, and is not carried"));
     return put_off(next, kRefused);
   }
+  if (std::exchange(taken.had_landed, false)) return renew(next, taken.parcel.turn + kTakes);
   step("offer");
   taken.stage = Stage::offered;
   taken.offer = ++last_offer_;
@@ -241,10 +250,12 @@ Result<void> Sender::renew(At taken, std::uint64_t above) {
 
 Result<void> Sender::finish(At taken, ParcelEvent what) {
   step("finish");
-  const Parcel parcel = std::move(taken->second.parcel);
+  const auto finished = keeper_->ask(pool_wire::Finish{taken->first, what});
+  if (!finished.ok() && !keeper_->connected()) return finished.error();
+  if (!finished.ok()) say_(finished.error().message);
+  const std::string from = taken->second.parcel.from;
   taken_.erase(taken);
-  AQUA_TRY(keeper_->ask(pool_wire::Finish{parcel.number, what}));
-  AQUA_TRY(keeper_->ask(pool_wire::Admit{parcel.from, 1}));
+  AQUA_TRY(keeper_->ask(pool_wire::Admit{from, 1}));
   may_wait_ = true;
   return {};
 }

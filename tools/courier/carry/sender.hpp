@@ -59,6 +59,7 @@ class Sender {
   struct Taken {
     Parcel parcel{};
     std::uint64_t offer = 0;  // its latest, on this link
+    bool had_landed = false;  // over an earlier link
     Stage stage = Stage::waiting;
     std::chrono::steady_clock::time_point not_before{};
   };

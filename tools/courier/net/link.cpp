@@ -18,6 +18,7 @@
 namespace aqua::courier {
 namespace {
 
+constexpr std::uint64_t kKeyBytes = std::uint64_t{64} << 30;  // then new keys
 constexpr unsigned kNameRules = X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_WILDCARDS;
 
 Error away(std::string_view what) {
@@ -154,6 +155,13 @@ Result<void> Link::send(std::span<const std::byte> bytes) {
     const auto part = bytes.first(std::min(bytes.size(), kMostBytes));
     AQUA_TRY(write(encode(FrameHead{FrameKind::bytes, static_cast<std::uint32_t>(part.size())})));
     AQUA_TRY(write(part));
+    // AES-GCM's keys are good for some 390 GB (RFC 8446, 5.5).
+    if ((sent_ += part.size()) > kKeyBytes) {
+      sent_ = 0;
+      if (::SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED) != 1) {
+        return tls::tls_error("courier: new keys");
+      }
+    }
     bytes = bytes.subspan(part.size());
   }
   return {};

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -68,6 +69,7 @@ class Link {
   int stop_;
   std::chrono::steady_clock::time_point greeting_ends_ =
       std::chrono::steady_clock::now() + kGreeting;
+  std::uint64_t sent_ = 0;  // bytes under the keys that there are
   std::string peer_;
 };
 

@@ -101,8 +101,7 @@ Result<void> wait_until(int socket, short events, std::chrono::milliseconds pati
     if (ready < 0) return errno_error("courier: poll");
     if (watched[1].revents != 0) return Error{Code::cancelled, "courier: stopping"};
     if (watched[0].revents != 0) return {};
-    return Error{Code::unavailable, concat("courier: nothing has moved for ",
-                                           std::max<std::int64_t>(patience.count(), 0), " ms")};
+    return Error{Code::unavailable, "courier: nothing has moved for too long"};
   }
 }
 

@@ -94,7 +94,13 @@ Message read_message(JsonObject& object, const std::string& say) {
   if (say == "stale") return Stale{number, read_number(object, "turn")};
   if (say == "later") return Later{number};
   if (say == "landed") return Landed{number};
-  if (say == "ended") return Ended{number, pool_wire::read_event(object, "what")};
+  if (say == "ended") {
+    const ParcelEvent what = pool_wire::read_event(object, "what");
+    if (what == ParcelEvent::opened || what == ParcelEvent::taken_superseded) {
+      object.fail("a parcel does not end so");
+    }
+    return Ended{number, what};
+  }
   object.fail(concat("nobody says '", say.substr(0, 40), "'"));
   return Welcome{};
 }

@@ -1,42 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/router/observe/metrics.hpp"
 
-#include <prometheus/metric_family.h>
-#include <prometheus/text_serializer.h>
-
 #include <limits>
-#include <utility>
+
+#include "tools/http/metric_families.hpp"
 
 namespace aqua::router {
 namespace {
 
+using http::Families;
 using prometheus::ClientMetric;
-using prometheus::MetricFamily;
 using prometheus::MetricType;
-using Labels = std::vector<ClientMetric::Label>;
-
-class Families {
- public:
-  // The ones that follow are of this family.
-  void begin(const char* name, const char* help, MetricType type) {
-    MetricFamily& family = all_.emplace_back();
-    family.name = name;
-    family.help = help;
-    family.type = type;
-  }
-  void add(double value, Labels labels = {}) {
-    ClientMetric metric;
-    metric.label = std::move(labels);
-    const bool counts = all_.back().type == MetricType::Counter;
-    (counts ? metric.counter.value : metric.gauge.value) = value;
-    all_.back().metric.push_back(std::move(metric));
-  }
-  void add(ClientMetric metric) { all_.back().metric.push_back(std::move(metric)); }
-  [[nodiscard]] std::string text() const { return prometheus::TextSerializer().Serialize(all_); }
-
- private:
-  std::vector<MetricFamily> all_;
-};
 
 ClientMetric times_of(const Counters::Times& times, const char* kind) {
   ClientMetric metric;

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/courier/observe/metrics_page.hpp"
+
+#include <httplib.h>
+
+#include <thread>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "tools/courier/net/sockets.hpp"
+#include "tools/http/metric_families.hpp"
+
+namespace aqua::courier {
+
+std::string metrics_text(const Counters& counters, std::size_t routes) {
+  using prometheus::MetricType;
+  http::Families families;
+  const auto add = [&](const char* name, const char* help, MetricType type, double value) {
+    families.begin(name, help, type);
+    families.add(value);
+  };
+  const auto counts = [&](const char* name, const char* help, const auto& value) {
+    add(name, help, MetricType::Counter, static_cast<double>(value.load()));
+  };
+  counts("aqua_courier_parcels_sent_total", "Parcels that another keeper has.", counters.sent);
+  counts("aqua_courier_parcels_received_total", "Parcels that our keeper has.", counters.received);
+  counts("aqua_courier_sent_bytes_total", "Bytes of parcels that were sent.", counters.sent_bytes);
+  counts("aqua_courier_received_bytes_total", "Bytes of parcels that have come.",
+         counters.received_bytes);
+  counts("aqua_courier_resumed_total", "Parcels that had come over an earlier connection.",
+         counters.resumed);
+  counts("aqua_courier_refused_total", "Times that another server did not take a parcel.",
+         counters.refused);
+  counts("aqua_courier_lost_connections_total", "Connections that have ended.",
+         counters.lost_links);
+  add("aqua_courier_connections", "Connections that are up, in either direction.",
+      MetricType::Gauge, static_cast<double>(counters.links.load()));
+  add("aqua_courier_routes_up", "Connections to others that are up.", MetricType::Gauge,
+      static_cast<double>(counters.routes_up.load()));
+  add("aqua_courier_routes", "Connections to others that there have to be.", MetricType::Gauge,
+      static_cast<double>(routes));
+  return families.text();
+}
+
+struct MetricsPage::Impl {
+  httplib::Server server;
+  int port = 0;
+  std::thread thread;
+};
+
+MetricsPage::MetricsPage(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+MetricsPage::~MetricsPage() {
+  while (!impl_->server.is_running()) std::this_thread::yield();  // stop() before is forgotten
+  impl_->server.stop();
+  impl_->thread.join();
+}
+
+int MetricsPage::port() const {
+  return impl_->port;
+}
+
+Result<std::unique_ptr<MetricsPage>> MetricsPage::open(const std::string& address,
+                                                       const Counters& counters,
+                                                       std::size_t routes) {
+  AQUA_ASSIGN(const Address parsed, parse_address(address));
+  auto impl = std::make_unique<Impl>();
+  // Not SO_REUSEPORT, by which another one would listen there as well.
+  impl->server.set_socket_options([](int socket) {
+    const int yes = 1;
+    (void)::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
+  impl->server.new_task_queue = [] { return new httplib::ThreadPool(2); };
+  impl->server.Get("/metrics", [&counters, routes](const auto& /*asked*/, auto& answer) {
+    answer.set_content(metrics_text(counters, routes), "text/plain; version=0.0.4");
+  });
+  impl->server.Get("/readyz", [&counters, routes](const auto& /*asked*/, auto& answer) {
+    const std::uint64_t up = counters.routes_up.load();
+    answer.status = up == routes ? 200 : 503;
+    answer.set_content(concat(up, " of ", routes, " connections to others are up\n"), "text/plain");
+  });
+  const int port = std::stoi(parsed.port);
+  impl->port = port == 0 ? impl->server.bind_to_any_port(parsed.host)
+               : impl->server.bind_to_port(parsed.host, port) ? port
+                                                              : -1;
+  if (impl->port < 0) {
+    return Error{Code::unavailable, concat("courier: metrics: cannot listen at ", address)};
+  }
+  impl->thread = std::thread([&server = impl->server] { server.listen_after_bind(); });
+  return std::unique_ptr<MetricsPage>(new MetricsPage(std::move(impl)));
+}
+
+}  // namespace aqua::courier
