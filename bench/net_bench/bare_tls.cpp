@@ -21,6 +21,8 @@ namespace aqua::bench {
 namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 20;  // that is written or read in one call
+// Which each side goes through again and again, as couriers go through segments: more than caches.
+constexpr std::size_t kMemory = std::size_t{64} << 20;
 
 [[noreturn]] void fail(const char* what) {
   std::fprintf(stderr, "net_bench: %s: %s\n", what, tls::tls_error("TLS").message.c_str());
@@ -68,9 +70,12 @@ void BareTls::read_all(const Certificates& identity, int port, int in) {
         const tls::UniqueSsl ssl(::SSL_new(context.get()));
         ::SSL_set_fd(ssl.get(), fd);
         if (::SSL_accept(ssl.get()) != 1) fail("accept");
-        std::vector<std::byte> into(kPiece);
-        std::size_t got = 0;
-        while (::SSL_read_ex(ssl.get(), into.data(), into.size(), &got) == 1) continue;
+        std::vector<std::byte> into(kMemory);
+        std::size_t at = 0, got = 0;
+        while (::SSL_read_ex(ssl.get(), into.data() + at, std::min(kPiece, kMemory - at), &got) ==
+               1) {
+          at = (at + got) % kMemory;
+        }
         // The other side has said that it is done, and waits to hear that all has come.
         ::SSL_shutdown(ssl.get());
         ::close(fd);
@@ -82,7 +87,7 @@ void BareTls::read_all(const Certificates& identity, int port, int in) {
 
 double BareTls::measure(unsigned connections, std::uint64_t bytes) const {
   const tls::UniqueSslContext context = make_context(writer_);
-  const std::vector<std::byte> piece(kPiece, std::byte{7});
+  const std::vector<std::byte> memory(kMemory, std::byte{7});
   std::vector<tls::UniqueSsl> all(connections);
   std::vector<int> sockets;
   for (tls::UniqueSsl& ssl : all) {
@@ -101,10 +106,11 @@ double BareTls::measure(unsigned connections, std::uint64_t bytes) const {
   std::vector<std::thread> threads;
   for (const tls::UniqueSsl& ssl : all) {
     threads.emplace_back([&] {
-      for (std::uint64_t left = bytes; left > 0;) {
-        const std::size_t part = std::min<std::uint64_t>(left, piece.size());
-        if (::SSL_write(ssl.get(), piece.data(), static_cast<int>(part)) <= 0) fail("write");
-        left -= part;
+      for (std::uint64_t sent = 0; sent < bytes;) {
+        const std::size_t at = sent % kMemory;
+        const std::size_t part = std::min<std::uint64_t>(bytes - sent, kPiece);
+        if (::SSL_write(ssl.get(), memory.data() + at, static_cast<int>(part)) <= 0) fail("write");
+        sent += part;
       }
       ::SSL_shutdown(ssl.get());
       std::byte none{};
