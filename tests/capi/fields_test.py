@@ -67,7 +67,7 @@ OTHERWISE = {
     "aqua_producer_options": {"min_ms_between_flips"},
     "ProducerOptions": {"settle_time", "min_time_between_flips"},
     "aqua_parcel": {"block_count", "note_bytes"},
-    "Parcel": {"from", "segment"},  # of carriers between caches, which C does not have
+    "Parcel": {"from", "given", "segment"},  # of carriers between caches, which C does not have
     "aqua_undelivered": {"code", "message"},  # of an error
     "Undelivered": {"error"},
     "aqua_delivery": {"code", "message"},

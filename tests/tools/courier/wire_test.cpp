@@ -63,6 +63,14 @@ TEST(CourierMessages, AreReadAsTheyWereWritten) {
   EXPECT_EQ(std::get<Refused>(refused.value()).error.message, "no room");
 }
 
+TEST(CourierMessages, AnothersWordsForPeopleStayInALine) {
+  const auto read =
+      decode(encode(Refused{0, {Code::unavailable, "a\nb\x1b[2J" + std::string(900, 'c')}}));
+  const std::string& message = std::get<Refused>(read.value()).error.message;
+  EXPECT_EQ(message.substr(0, 7), "a?b?[2J");
+  EXPECT_EQ(message.size(), 500U);
+}
+
 TEST(CourierMessages, TheLongestOfferGoesIntoAFrame) {
   Parcel parcel = offered();
   parcel.id = std::string(256, '"');  // which takes two bytes each

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/courier/wire/messages.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/concat.hpp"
@@ -15,6 +16,8 @@ namespace {
 
 using Json = nlohmann::json;
 using keeper_wire::read_number;
+
+constexpr std::size_t kMostSaid = 500;  // bytes of another's words for people
 
 Json to_json(const Hello& said) {
   return {{"say", "hello"},    {"version", said.version}, {"pool", said.pool},
@@ -79,7 +82,9 @@ Offer read_offer(JsonObject& object) {
 Refused read_refused(JsonObject& object) {
   Refused said{.number = read_number(object, "number")};
   said.error.code = keeper_wire::code_named(object.text("code"));
-  said.error.message = object.text("message");
+  said.error.message = object.text("message").substr(0, kMostSaid);
+  std::ranges::replace_if(  // it goes into a line of ours
+      said.error.message, [](char c) { return c < ' ' || c > '~'; }, '?');
   return said;
 }
 
