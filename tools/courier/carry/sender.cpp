@@ -223,7 +223,7 @@ Result<void> Sender::send(At taken) {
     return link_->say(Withdraw{offer});
   }
   step("send");
-  const auto sent = link_->send(memory->bytes().first(name.bytes));
+  auto sent = link_->send(memory->bytes().first(name.bytes));
   AQUA_TRY(keeper_->close(name));
   if (sent.ok()) counters_.sent_bytes += name.bytes;
   return sent;
