@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/coordinator/http/certificate.hpp"
 #include "tests/coordinator/http/tls_client.hpp"
 #include "tests/coordinator/raw_http.hpp"
+#include "tests/tls/certificate.hpp"
 
 namespace aqua::testing {
 

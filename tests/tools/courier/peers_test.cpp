@@ -46,7 +46,7 @@ TEST_F(CourierPeers, OneWhoseNameIsNotListedIsHungUpOn) {
 
 TEST_F(CourierPeers, OneOfAnotherAuthorityIsRefused) {
   servers_.kill_a();
-  const test::Authority other(servers_.path("other.pem"));
+  const testing::Authority other(servers_.path("other.pem"));
   other.issue("a.test", servers_.path("a.pem"), servers_.path("a.key"));
   EXPECT_TRUE(is_said("TLS"));
 }

@@ -14,7 +14,7 @@
 #include "tests/coordinator/temp_dir.hpp"
 #include "tests/keeper/keeper_process.hpp"
 #include "tests/keeper/peer_program.hpp"
-#include "tests/tools/courier/authority.hpp"
+#include "tests/tls/certificate.hpp"
 
 namespace aqua::test {
 
@@ -65,7 +65,7 @@ class TwoServers {
   }
   [[nodiscard]] KeeperProcess& keeper_of_a() { return a_; }
   [[nodiscard]] KeeperProcess& keeper_of_b() { return b_; }
-  [[nodiscard]] const Authority& authority() const { return authority_; }
+  [[nodiscard]] const testing::Authority& authority() const { return authority_; }
   [[nodiscard]] std::string path(const std::string& name) const { return dir_ / name; }
   [[nodiscard]] const std::string& port() const { return port_; }
 
@@ -99,7 +99,7 @@ class TwoServers {
   }
 
   testing::TempDir dir_;
-  const Authority authority_{dir_ / "authority.pem"};
+  const testing::Authority authority_{dir_ / "authority.pem"};
   mutable KeeperProcess a_, b_;
   std::string port_, a_port_;
   Process a_courier_, b_courier_;
