@@ -67,6 +67,7 @@ aqua::Result<int> run(const Given& given) {
   tell(given.json, "listening",
        courier->port() == 0 ? "listening nowhere"
                             : aqua::concat("listening on port ", courier->port()));
+  if (courier->metrics_port() != 0) say(aqua::concat("metrics on port ", courier->metrics_port()));
   if (const auto told = aqua::notify("READY=1", {}, std::chrono::seconds(2)); !told.ok()) {
     std::fprintf(stderr, "aqua-courier: %s\n", told.error().message.c_str());
   }

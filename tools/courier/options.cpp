@@ -95,7 +95,6 @@ Result<CourierOptions> parse_options(std::string_view text) {
   if (listen != nullptr) {
     AQUA_ASSIGN(options.door, read_door(*listen));
   }
-  std::size_t connections = listen == nullptr ? 0 : options.door.connections;
   if (carry == nullptr) return options;
   for (const Json& one : *carry) {
     AQUA_ASSIGN(Route route, read_route(one));
@@ -109,6 +108,7 @@ Result<CourierOptions> parse_options(std::string_view text) {
     }
     options.routes.push_back(std::move(route));
   }
+  std::size_t connections = listen == nullptr ? 0 : options.door.connections;
   for (const Route& route : options.routes) connections += route.connections;
   if (connections > kMostConnections) {
     return Error{Code::invalid_argument,

@@ -15,7 +15,7 @@ TEST(CourierMetrics, TellWhatWasCarriedAndWhetherAllConnectionsAreUp) {
   Counters counters;
   counters.sent = 3;
   counters.sent_bytes = 4096;
-  counters.routes_up = 1;
+  counters.links_out = 1;
   const auto page = MetricsPage::open("127.0.0.1:0", counters, 2);
   ASSERT_TRUE(page.ok()) << page.error().message;
   http::HttpOptions options;
@@ -27,7 +27,7 @@ TEST(CourierMetrics, TellWhatWasCarriedAndWhetherAllConnectionsAreUp) {
   EXPECT_EQ(http::metric_sum(metrics->body, "aqua_courier_sent_bytes_total"), 4096);
   EXPECT_EQ(http::metric_sum(metrics->body, "aqua_courier_routes"), 2);
   EXPECT_EQ(client.get("/readyz")->status, 503);
-  counters.routes_up = 2;
+  counters.links_out = 2;
   EXPECT_EQ(client.get("/readyz")->status, 200);
   EXPECT_EQ(
       MetricsPage::open("127.0.0.1:" + std::to_string((*page)->port()), counters, 0).error().code,

@@ -37,7 +37,7 @@ class Claims {
     forget(kind);
     return Error{Code::cancelled, "courier: a later one came"};
   }
-  // What claim() has answered well to.
+  // Whoever has claimed it has let go of everything.
   void release(const std::string& kind) {
     const MutexLock lock(mu_);
     lines_.at(kind).holder_stop = -1;

@@ -166,11 +166,11 @@ Result<void> Door::serve(UniqueFd socket, Visit& visit, std::string& who) {
   const auto receive = [&]() -> Result<void> {
     auto keeper = KeeperSide::join(keeper_, hello->pool, hello->from, ParcelBook::Courier{});
     if (!keeper.ok()) return refuse(keeper.error());
-    ++counters_.links;
+    ++counters_.links_in;
     say_(concat("connected from ", who));
     Receiver receiver(link, *std::move(keeper), *hello, counters_, stop);
     auto served = receiver.serve();
-    --counters_.links;
+    --counters_.links_in;
     ++counters_.lost_links;
     if (served.error().code == Code::unavailable) return served;
     return refuse(served.error());

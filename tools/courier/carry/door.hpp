@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <list>
 #include <memory>
 #include <string>
@@ -33,7 +32,6 @@ struct DoorOptions {
 
 class Door {
  public:
-  using Say = std::function<void(const std::string&)>;
   // unavailable: it cannot listen there. All that is referred to outlives it.
   [[nodiscard]] static Result<std::unique_ptr<Door>> open(DoorOptions options, std::string keeper,
                                                           const MutualTls& identity,

@@ -70,6 +70,7 @@ Result<void> KeeperSide::close(const SegmentName& name) {
 
 Result<void> KeeperSide::hear_returned() {
   clear_event(segment_wake_.get());
+  if (own_.empty()) return {};
   AQUA_ASSIGN(const auto answer, segments_.call(segment_wire::Returned{}, kWithoutEnd));
   for (const std::uint64_t number : answer.reply.numbers) {
     if (own_.contains(number)) ready_.push_back(number);

@@ -29,7 +29,7 @@ class Receiver {
         counters_(counters),
         stop_(stop) {}
 
-  // Welcomes, and goes on until something goes wrong: cancelled, when it is to stop.
+  // Says welcome and serves; returns when something goes wrong, with cancelled when it is to stop.
   [[nodiscard]] Result<void> serve();
 
  private:
@@ -50,8 +50,9 @@ class Receiver {
   // There is room for it.
   [[nodiscard]] Result<void> begin();
   [[nodiscard]] Result<void> read(std::size_t bytes);
+  // All of its bytes are here: gives it to the keeper.
   [[nodiscard]] Result<void> land();
-  // What is on its way is not taken, for now.
+  // Gives up the parcel that is on its way, and says why: its sender offers it again later.
   [[nodiscard]] Result<void> refuse(const Error& why);
   void drop_incoming();
 

@@ -60,8 +60,7 @@ bool Sender::pause(std::chrono::milliseconds time) const {
 void Sender::lose_link() {
   if (!link_) return;
   link_.reset();
-  --counters_.links;
-  --counters_.routes_up;
+  --counters_.links_out;
   ++counters_.lost_links;
   for (auto& [number, taken] : taken_) {
     // If the other keeper has ended, a taker there may speak under a turn that the next keeper
@@ -104,8 +103,7 @@ Result<void> Sender::greet() {
   link.greeted();
   link_.emplace(std::move(link));
   linked_ = Clock::now();
-  ++counters_.links;
-  ++counters_.routes_up;
+  ++counters_.links_out;
   say_(concat("connected to ", route_.peer, " at ", route_.address));
   return {};
 }

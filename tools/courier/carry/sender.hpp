@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sender carries parcels from this server's keeper to another one's: there it takes them as a
-// member of the role that they are for, and has them until the other courier says that they have
-// ended. Whatever is lost in between is offered again.
+// Sender carries parcels from this server's keeper to another one's. It takes them from its own
+// keeper, as a member of the role that they are for, and has them until the other courier says that
+// they have ended. Whatever is lost on the way is offered again.
 //
-//   waiting --Offer--> offered --Go, bytes--> sent --Landed--> landed --Ended--> (finished)
-//      ^ a link that was lost, Later, Stale, Refused |
-//      '-------------------------------------------- '
+//   waiting --Offer--> offered --Go: its bytes; Landed--> landed --Ended--> finished
+//      ^                  | Later, Stale, Refused            |
+//      '------------------'----------------------------------'  a connection that was lost
 //
 // Threads: run() on one, which a signalled stop event ends.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -35,9 +34,6 @@ struct Route {
   std::uint32_t parcels = 4;  // on the way over one connection, also those not confirmed
   std::uint32_t connections = 1;
 };
-
-// Called with what has gone wrong, or is well again.
-using Say = std::function<void(const std::string&)>;
 
 class Sender {
  public:
@@ -65,7 +61,7 @@ class Sender {
   };
   using At = std::map<std::uint64_t, Taken>::iterator;
 
-  // Until something goes wrong: cancelled, when it is to stop.
+  // Returns when something goes wrong; with cancelled, when it is to stop.
   [[nodiscard]] Result<void> serve();
   [[nodiscard]] Result<void> greet();
   // Takes what there is room for, and drops what is superseded.

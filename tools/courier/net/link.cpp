@@ -25,17 +25,13 @@ Error away(std::string_view what) {
   return Error{Code::unavailable, concat("courier: ", what)};
 }
 
-// Why the handshake failed, as far as it is about certificates.
+// Why OpenSSL has ended a connection: what is wrong with the other's certificate, where that is it.
 Error not_trusted(SSL* ssl) {
+  const Error reason = tls::tls_error("courier: TLS");  // empties OpenSSL's queue in any case
   const long verified = ::SSL_get_verify_result(ssl);
-  const std::string_view why =
-      verified != X509_V_OK ? ::X509_verify_cert_error_string(verified) : std::string_view();
-  Error error = tls::tls_error("courier: TLS");
-  if (!why.empty()) {
-    return Error{Code::permission_denied, concat("courier: the other's certificate: ", why)};
-  }
-  error.code = Code::permission_denied;
-  return error;
+  if (verified == X509_V_OK) return {Code::permission_denied, reason.message};
+  return {Code::permission_denied,
+          concat("courier: the other's certificate: ", ::X509_verify_cert_error_string(verified))};
 }
 
 }  // namespace
@@ -110,14 +106,16 @@ Result<void> Link::wait_for(int result) {
   return wait_until(socket_.get(), events, std::min<milliseconds>(kPatience, greeting), stop_);
 }
 
-Result<void> Link::write(std::span<const std::byte> bytes) {
+// `move` is SSL_write_ex() or SSL_read_ex(), called until all bytes have moved.
+template <typename Bytes, typename Move>
+Result<void> Link::move_all(Bytes bytes, const Move& move) {
   while (!bytes.empty()) {
-    std::size_t sent = 0;
+    std::size_t moved = 0;
     errno = 0;
     ::ERR_clear_error();
-    const int result = ::SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &sent);
+    const int result = move(ssl_.get(), bytes.data(), bytes.size(), &moved);
     if (result == 1) {
-      bytes = bytes.subspan(sent);
+      bytes = bytes.subspan(moved);
     } else {
       AQUA_TRY(wait_for(result));
     }
@@ -125,19 +123,12 @@ Result<void> Link::write(std::span<const std::byte> bytes) {
   return {};
 }
 
+Result<void> Link::write(std::span<const std::byte> bytes) {
+  return move_all(bytes, ::SSL_write_ex);
+}
+
 Result<void> Link::read(std::span<std::byte> into) {
-  while (!into.empty()) {
-    std::size_t got = 0;
-    errno = 0;
-    ::ERR_clear_error();
-    const int result = ::SSL_read_ex(ssl_.get(), into.data(), into.size(), &got);
-    if (result == 1) {
-      into = into.subspan(got);
-    } else {
-      AQUA_TRY(wait_for(result));
-    }
-  }
-  return {};
+  return move_all(into, ::SSL_read_ex);
 }
 
 Result<void> Link::say(const Message& message) {

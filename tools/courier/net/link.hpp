@@ -60,6 +60,8 @@ class Link {
       : socket_(std::move(socket)), ssl_(std::move(ssl)), stop_(stop) {}
   [[nodiscard]] static Result<Link> over(const MutualTls& identity, UniqueFd socket, int stop);
   [[nodiscard]] Result<void> shake_hands();
+  template <typename Bytes, typename Move>
+  [[nodiscard]] Result<void> move_all(Bytes bytes, const Move& move);
   [[nodiscard]] Result<void> write(std::span<const std::byte> bytes);
   // Until what OpenSSL's `result` asks for is there.
   [[nodiscard]] Result<void> wait_for(int result);

@@ -34,12 +34,12 @@ std::string metrics_text(const Counters& counters, std::size_t routes) {
          counters.refused);
   counts("aqua_courier_lost_connections_total", "Connections that have ended.",
          counters.lost_links);
-  add("aqua_courier_connections", "Connections that are up, in either direction.",
-      MetricType::Gauge, static_cast<double>(counters.links.load()));
-  add("aqua_courier_routes_up", "Connections to others that are up.", MetricType::Gauge,
-      static_cast<double>(counters.routes_up.load()));
-  add("aqua_courier_routes", "Connections to others that there have to be.", MetricType::Gauge,
-      static_cast<double>(routes));
+  const auto gauge = [&](const char* name, const char* help, std::uint64_t value) {
+    add(name, help, MetricType::Gauge, static_cast<double>(value));
+  };
+  gauge("aqua_courier_routes", "Connections to others that there have to be.", routes);
+  gauge("aqua_courier_routes_up", "Connections to others that are up.", counters.links_out);
+  gauge("aqua_courier_visitors", "Connections of others that are up.", counters.links_in);
   return families.text();
 }
 
@@ -76,7 +76,7 @@ Result<std::unique_ptr<MetricsPage>> MetricsPage::open(const std::string& addres
     answer.set_content(metrics_text(counters, routes), "text/plain; version=0.0.4");
   });
   impl->server.Get("/readyz", [&counters, routes](const auto& /*asked*/, auto& answer) {
-    const std::uint64_t up = counters.routes_up.load();
+    const std::uint64_t up = counters.links_out.load();
     answer.status = up == routes ? 200 : 503;
     answer.set_content(concat(up, " of ", routes, " connections to others are up\n"), "text/plain");
   });
