@@ -14,6 +14,7 @@
 //   confirm                 confirms all that was taken
 //   take N                  accepts N parcels, the next that come, lets them land and compares
 //                           every byte; answers their ids
+//   turn                    answers that of what was taken last
 //   superseded              answers how many of what was taken are, once some are
 //   check                   lets all that was taken land again and compares every byte
 //   finish                  ends all that was taken
@@ -61,6 +62,7 @@ class CarrierPeer {
     if (verb == "delivered") return test::next_delivered(*carrier_);
     if (verb == "confirm") return confirm();
     if (verb == "take") return take(number(words));
+    if (verb == "turn") return std::to_string(taken_.back().turn);
     if (verb == "superseded") return superseded();
     if (verb == "check") return check();
     if (verb == "finish") return finish();

@@ -83,17 +83,20 @@ TEST_F(CarriedBetweenServers, TheNextTakerGoesOnUnderAHigherTurnOnEitherServer) 
 }
 
 TEST_F(CarriedBetweenServers, AKeepersEndIsNotTheCouriersEnd) {
+  std::uint64_t before = 0;
   {
     const auto decode = servers_.decode();
     const auto prefill = servers_.prefill();
     ASSERT_EQ(prefill->ask("carry a 1 6 77"), "ok");
     ASSERT_EQ(prefill->ask("kept"), "ok");
     ASSERT_EQ(decode->ask("take 1"), "a");
+    before = std::stoull(decode->ask("turn"));
     servers_.keeper_of_b().kill();
     servers_.keeper_of_b().start();
   }
   const auto decode = servers_.decode();
   EXPECT_EQ(decode->ask("take 1"), "a") << "the giver's keeper has had it all the time";
+  EXPECT_GT(std::stoull(decode->ask("turn")), before) << "of the two the later one speaks";
   servers_.keeper_of_a().kill();
   servers_.keeper_of_a().start();
   const auto prefill = servers_.prefill();
