@@ -7,10 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -105,11 +102,13 @@ class Bench {
  public:
   Bench(const std::string& keeper, std::string courier, const std::string& certificates,
         unsigned rounds)
-      : courier_(std::move(courier)), rounds_(rounds), a_(keeper), b_(keeper) {
-    const std::string make = certificates + " " + a_.directory() + " a.test b.test >/dev/null";
-    if (std::system(make.c_str()) != 0) std::exit(1);  // NOLINT(*-command-processor)
-    bare_ = std::make_unique<BareTls>(identity("b"), identity("a"), free_port());
-  }
+      : courier_(std::move(courier)),
+        rounds_(rounds),
+        certificates_(certificates, {"aqua-courier-certificates", "%/", "a.test", "b.test"},
+                      "/tmp"),
+        a_(keeper),
+        b_(keeper),
+        bare_(identity("b"), identity("a"), free_port()) {}
 
   Json run() {
     Json report;
@@ -128,8 +127,8 @@ class Bench {
 
  private:
   [[nodiscard]] Certificates identity(const std::string& name) const {
-    const std::string base = a_.directory() + "/" + name + ".test";
-    return {base + ".pem", base + ".key", a_.directory() + "/authority.pem"};
+    const std::string base = certificates_.directory() + "/" + name + ".test";
+    return {base + ".pem", base + ".key", certificates_.directory() + "/authority.pem"};
   }
   std::string write_config(const std::string& name, const std::string& keeper, const Json& what) {
     const Certificates own = identity(name);
@@ -138,7 +137,7 @@ class Bench {
                 {"key", own.key},
                 {"authority", own.authority}};
     config.update(what);
-    const std::string path = a_.directory() + "/" + name + ".json";
+    const std::string path = certificates_.directory() + "/" + name + ".json";
     std::ofstream(path) << config;
     return path;
   }
@@ -175,7 +174,7 @@ class Bench {
       give(giver, parcels, bytes, at_once);
       const double seconds = now() - begin;
       taking.join();
-      const double alone = bare_->measure(connections, 512 * kMiB / connections);
+      const double alone = bare_.measure(connections, 512 * kMiB / connections);
       if (round == 0) continue;  // memory is touched for the first time
       carried.push_back(static_cast<double>(parcels * bytes) / seconds);
       bare.push_back(alone);
@@ -193,8 +192,9 @@ class Bench {
 
   const std::string courier_;
   const unsigned rounds_;
+  const ProgramInDirectory certificates_;  // has made them, and ended
   Keeper a_, b_;
-  std::unique_ptr<BareTls> bare_;
+  const BareTls bare_;
 };
 
 }  // namespace
