@@ -34,8 +34,8 @@ class PoolClient {
       std::chrono::milliseconds patience = KeeperConnection::kPatience);
 
   // Joins a pool without blocks, whose parcels have segments, in a role. Answers the event that is
-  // written when there is something for the member. failed_precondition: a KV pool has the name.
-  // As pool_wire::JoinPool.
+  // written when there is something for the member. `courier`: as pool_wire::JoinPool's.
+  // failed_precondition: a KV pool has the name.
   [[nodiscard]] Result<UniqueFd> join_segments(
       const std::string& pool, const std::string& role,
       const std::optional<ParcelBook::Courier>& courier = {});

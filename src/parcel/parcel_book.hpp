@@ -266,9 +266,12 @@ class ParcelBook {
   std::map<std::uint64_t, Record> parcels_;
   std::map<std::string, Turns> turns_;
   std::map<std::uint64_t, std::string> ended_ids_;  // the oldest first
-  // What may be taken: by role, where any of it may, and by who has promised room.
+  // What may be taken: by role, where any of it may but for couriers, who may not take all of it;
+  // and by who has promised room.
   std::map<std::string, std::set<std::uint64_t>> of_role_;
   std::map<MemberNumber, std::set<std::uint64_t>> of_receiver_;
+  // By role and peer, where a courier to that peer has had it.
+  std::map<std::pair<std::string, std::string>, std::set<std::uint64_t>> of_peer_;
   std::map<Roles, std::set<std::uint64_t>> reserved_;
   std::map<MemberNumber, std::vector<ParcelNews>> news_;
   std::vector<std::uint64_t> ended_;

@@ -159,6 +159,7 @@ void ParcelBook::unqueue(std::uint64_t number) {
   };
   erase(of_role_, record.role);
   erase(of_receiver_, record.receiver);
+  erase(of_peer_, std::pair(record.role, record.peer));
 }
 
 void ParcelBook::queue(const std::string& id) {
@@ -174,6 +175,8 @@ void ParcelBook::queue(const std::string& id) {
     if (record.state != ParcelState::closed || held) continue;
     if (record.receiver != 0) {
       of_receiver_[record.receiver].insert(number);
+    } else if (!record.peer.empty()) {
+      of_peer_[{record.role, record.peer}].insert(number);
     } else {
       of_role_[record.role].insert(number);
     }
@@ -183,16 +186,18 @@ void ParcelBook::queue(const std::string& id) {
 std::uint64_t ParcelBook::next_for(MemberNumber member) const {
   if (!is_member(member)) return 0;
   const Member& known = members_.at(member);
-  const auto first_of = [&](const auto& queues, const auto& key) -> std::uint64_t {
+  std::uint64_t next = 0;
+  const auto look_into = [&](const auto& queues, const auto& key) {
     const auto queue = queues.find(key);
-    if (queue == queues.end()) return 0;
+    if (queue == queues.end()) return;
     const auto first = std::ranges::find_if(
         queue->second, [&](std::uint64_t number) { return may_take(known, parcels_.at(number)); });
-    return first == queue->second.end() ? 0 : *first;
+    if (first != queue->second.end() && (next == 0 || *first < next)) next = *first;
   };
-  const std::uint64_t promised = first_of(of_receiver_, member);
-  const std::uint64_t any = first_of(of_role_, known.role);
-  return promised == 0 || any == 0 ? promised + any : std::min(promised, any);
+  look_into(of_receiver_, member);
+  look_into(of_role_, known.role);
+  if (known.courier) look_into(of_peer_, std::pair(known.role, known.courier->peer));
+  return next;
 }
 
 std::vector<ParcelNews> ParcelBook::take_news(MemberNumber member, std::size_t most) {
@@ -291,13 +296,19 @@ std::size_t ParcelBook::waiting() const {
 std::size_t ParcelBook::waiting_for(MemberNumber member) const {
   if (!is_member(member)) return 0;
   const Member& known = members_.at(member);
-  const auto size_of = [&](const auto& queues, const auto& key) -> std::size_t {
+  std::size_t waiting = 0;
+  const auto count = [&](const auto& queues, const auto& key) {
     const auto queue = queues.find(key);
-    if (queue == queues.end()) return 0;
-    return static_cast<std::size_t>(std::ranges::count_if(
-        queue->second, [&](std::uint64_t number) { return may_take(known, parcels_.at(number)); }));
+    if (queue == queues.end()) return;
+    const auto may = [&](std::uint64_t number) { return may_take(known, parcels_.at(number)); };
+    const auto size = static_cast<std::ptrdiff_t>(queue->second.size());
+    waiting +=
+        static_cast<std::size_t>(known.courier ? std::ranges::count_if(queue->second, may) : size);
   };
-  return size_of(of_role_, known.role) + size_of(of_receiver_, member);
+  count(of_receiver_, member);
+  count(of_role_, known.role);
+  if (known.courier) count(of_peer_, std::pair(known.role, known.courier->peer));
+  return waiting;
 }
 
 }  // namespace aqua

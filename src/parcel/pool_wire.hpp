@@ -74,8 +74,9 @@ struct Open {
   bool needs_room = false;
   // Not 0: the caller carries it from another keeper, where its giver opened it under this turn.
   // What has arrived of it before is gone on with: closed is true then. already_exists: it has all
-  // arrived. Where nothing has, and the turn is too low, number is 0, and turn the highest that was
-  // seen; aborted, while somebody gives something of a turn that is not lower.
+  // arrived; cancelled: one that began under a higher turn has. Where nothing has, and the turn is
+  // too low, number is 0, and turn the highest that was seen; aborted, while somebody gives
+  // something of a turn that is not lower.
   std::uint64_t since = 0;
 };
 // Answer: turn, a new one under which the member speaks for what it has taken, and above this one.
