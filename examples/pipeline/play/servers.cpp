@@ -42,9 +42,7 @@ TwoServers::TwoServers(const Options& options, const std::filesystem::path& dire
 }
 
 void TwoServers::replace_courier(const std::string& pipeline) {
-  const bool decodes = pipeline == kDecode;
-  (decodes ? decode_courier_ : prefill_courier_).reset();
-  if (decodes) {
+  if (pipeline == kDecode) {
     start_courier(decode_courier_, decode_, options_.decode_network);
   } else {
     start_courier(prefill_courier_, prefill_, options_.prefill_network);
@@ -62,6 +60,7 @@ std::string TwoServers::start_courier(std::optional<ChildProcess>& courier,
                                 std::to_string(::getpid())};
   if (!network.empty()) line.insert(line.end(), {"--network", network});
   if (!options_.courier.empty()) line.insert(line.end(), {"--courier-binary", options_.courier});
+  // One that there is already is killed by this.
   courier.emplace(server.filename().string() + "'s courier", line);
   return example::await_line(*courier, "listening", kPatience);
 }
@@ -80,7 +79,8 @@ void TwoServers::write_config(const std::filesystem::path& server, const std::st
 json TwoServers::listening(const std::string& port) const {
   return {{"listen",
            {{"address", options_.decode_address + ":" + port},
-            {"peers", {std::string(kPrefill) + ".test"}}}}};
+            {"peers", {std::string(kPrefill) + ".test"}},
+            {"connections", options_.prefill->processes() * options_.decode->processes()}}}};
 }
 
 json TwoServers::carrying(const std::string& port) const {
