@@ -137,18 +137,15 @@ bool LifelineServer::accept_one() {
     rests_until_ = now + kRest;
     return true;
   }
-  auto peer = PeerProcess::of_socket(fd.get());
-  if (!peer.ok()) {
-    spdlog::warn("lifeline: {}", peer.error().message);
-    return true;
-  }
-  if (auto admitted = peers_.admit(fd.get()); !admitted.ok()) {
-    const Error refusal = std::move(admitted).error();
+  const auto refuse = [&](const Error& refusal) {
     spdlog::warn("lifeline: {}", refusal.message);
     (void)say(fd.get(),
               wire::encode(wire::ErrorReply{.epoch = service_.epoch(), .error = refusal}));
     return true;
-  }
+  };
+  auto peer = PeerProcess::of_socket(fd.get());
+  if (!peer.ok()) return refuse(peer.error());
+  if (auto admitted = peers_.admit(fd.get()); !admitted.ok()) return refuse(admitted.error());
   connections_.push_back(
       {std::move(fd), *std::move(peer), now + options_.hello_timeout, ClientId{}});
   make_room();

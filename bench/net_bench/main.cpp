@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/concat.hpp"
 #include "harness.hpp"
 #include "must.hpp"
 #include "net_bench/bare_tls.hpp"
@@ -67,7 +68,7 @@ void give(KeeperSide& side, unsigned parcels, std::uint64_t bytes, unsigned at_o
   for (unsigned arrived = 0; arrived < parcels;) {
     while (begun < parcels && reserved.size() + closed.size() < at_once) {
       const auto opened = must(side.ask(pool_wire::Open{
-          .role = "decode", .head = {"r" + std::to_string(++last), 1}, .needs_room = true}));
+          .role = "decode", .head = {aqua::concat("r", ++last), 1}, .needs_room = true}));
       ++begun;
       if (opened.open) {
         open.push_back(opened.number);

@@ -93,7 +93,7 @@ Result<void> ExchangeServer::greet(const PacketPeer& from, const ClientId& id) {
     if (client->id == id) return {};
     return Error{Code::failed_precondition, "hello: this connection has another client id"};
   }
-  AQUA_ASSIGN(const PeerProcess peer, PeerProcess::of_socket(from.fd));
+  AQUA_ASSIGN(const PeerProcess peer, PeerProcess::of_socket(from.fd, PidNamespace::any));
   if (peer.uid() != ::geteuid() && peer.uid() != 0) {
     return Error{Code::permission_denied, "hello: another user's process"};
   }
@@ -120,7 +120,7 @@ Reply ExchangeServer::fetch(const PacketPeer& from, const Fetch& request,
   if (std::count_if(peers_.begin(), peers_.end(), same) >=
       static_cast<std::ptrdiff_t>(limits_.of_one_process))
     return refuse_all(count, Code::resource_exhausted);
-  auto peer = PeerProcess::of_socket(from.fd);
+  auto peer = PeerProcess::of_socket(from.fd, PidNamespace::any);
   if (!peer.ok()) return refuse_all(count, peer.error().code);
   Reply reply{handler_.on_fetch(client->id, request.entries, fds)};
   if (reply.entries.front().code == 0) peers_.emplace(client->id, *std::move(peer));

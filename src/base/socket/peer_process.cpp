@@ -3,7 +3,9 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 
 #include <cerrno>
 #include <limits>
@@ -17,6 +19,9 @@
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77  // Linux 6.5
+#endif
+#ifndef PID_FS_MAGIC
+#define PID_FS_MAGIC 0x50494446  // Linux 6.9
 #endif
 
 // A PeerProcess names one process for good: its pidfd was open while the pid's start time was read,
@@ -39,6 +44,12 @@ std::uint64_t start_time_of(std::int64_t pid) {
   return start;
 }
 
+Error too_old() {
+  return {Code::unimplemented,
+          "the peer is in another pid namespace, and this kernel cannot tell such processes apart: "
+          "give both the host's (hostPID in Kubernetes), or Linux 6.9"};
+}
+
 Result<UniqueFd> pidfd_of(int socket, std::int64_t pid) {
   int fd = -1;
   socklen_t length = sizeof fd;
@@ -48,6 +59,7 @@ Result<UniqueFd> pidfd_of(int socket, std::int64_t pid) {
   if (errno == ESRCH || errno == EINVAL)
     return Error{Code::unavailable, concat("process ", pid, " is gone")};
   if (errno != ENOPROTOOPT) return errno_error("SO_PEERPIDFD");
+  if (pid == 0) return too_old();
   UniqueFd opened(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0)));
   if (opened.valid()) return opened;
   if (errno == ESRCH)
@@ -55,13 +67,35 @@ Result<UniqueFd> pidfd_of(int socket, std::int64_t pid) {
   return errno_error(concat("pidfd_open ", pid));
 }
 
+// The number of a pidfd's file: each process has one of its own for as long as the system runs.
+Result<std::uint64_t> number_of(const UniqueFd& pidfd) {
+  struct statfs system {};
+  struct stat info {};
+  if (::fstatfs(pidfd.get(), &system) != 0 || ::fstat(pidfd.get(), &info) != 0)
+    return errno_error("pidfd");
+  if (system.f_type != PID_FS_MAGIC) return too_old();
+  return info.st_ino;
+}
+
 }  // namespace
 
-Result<PeerProcess> PeerProcess::of_socket(int fd) {
+Result<PeerProcess> PeerProcess::of_socket(int fd, PidNamespace from) {
   AQUA_ASSIGN(const ucred credentials, peer_credentials(fd));
   PeerProcess peer;
   peer.pid_ = credentials.pid;
   peer.uid_ = credentials.uid;
+  if (peer.pid_ == 0) {
+    if (from == PidNamespace::ours) {
+      return Error{
+          Code::failed_precondition,
+          "the peer is in a pid namespace that this process does not see into, so that its "
+          "death could not be proven after a restart: run this one in the host's (hostPID "
+          "in Kubernetes)"};
+    }
+    AQUA_ASSIGN(peer.pidfd_, pidfd_of(fd, 0));
+    AQUA_ASSIGN(peer.start_time_, number_of(peer.pidfd_));
+    return peer;
+  }
   const std::uint64_t before = start_time_of(peer.pid_);
   AQUA_ASSIGN(peer.pidfd_, pidfd_of(fd, peer.pid_));
   peer.start_time_ = start_time_of(peer.pid_);
