@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -35,10 +36,25 @@ struct TlsFilesOf : Certificate, ::testing::Test {
 };
 
 TEST_F(TlsFilesOf, AKeyThatOthersMayReadIsRefused) {
+  // Root's key is for a group to read, where root says so: this one is another's.
+  if (::geteuid() == 0) {
+    ASSERT_EQ(::chown(key.c_str(), 1, 1), 0);
+  }
   for (const mode_t mode : {0640U, 0604U}) {
     ASSERT_EQ(::chmod(key.c_str(), mode), 0);
     EXPECT_THAT(complaint(), AllOf(HasSubstr(key), HasSubstr("chmod 600")));
   }
+}
+
+TEST_F(TlsFilesOf, RootsKeyIsForItsGroupAsWellWhichMayNotWriteIt) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, whose key it is";
+  for (const mode_t mode : {0660U, 0644U}) {
+    ASSERT_EQ(::chmod(key.c_str(), mode), 0);
+    EXPECT_THAT(complaint(), HasSubstr("chmod 600"));
+  }
+  ASSERT_EQ(::chmod(key.c_str(), 0440), 0);
+  const TlsDaemon https(arguments());
+  EXPECT_TRUE(TlsClient(https.connect(), certificate).shake_hands());
 }
 
 TEST_F(TlsFilesOf, WhatIsMissingOrWrongIsNamed) {
