@@ -11,11 +11,11 @@
 #include <fstream>
 #include <iterator>
 
-#include "southbound/operator.hpp"
 #include "tests/coordinator/daemon_process.hpp"
 #include "tests/coordinator/ended_daemon.hpp"
 #include "tests/coordinator/raw_session.hpp"
 #include "tests/southbound/peers.hpp"
+#include "tools/admin/operator.hpp"
 
 namespace aqua::testing {
 namespace {
@@ -28,7 +28,7 @@ TEST(Daemon, SecondOneOnTheSameDataDirectoryIsRefused) {
   EXPECT_EQ(second.status, 1);
   EXPECT_THAT(second.errors, HasSubstr("in use by another coordinator, process " +
                                        std::to_string(daemon.process().pid())));
-  EXPECT_TRUE(southbound::fetch_info(daemon.address()).ok());
+  EXPECT_TRUE(admin::fetch_info(daemon.address()).ok());
 }
 
 TEST(Daemon, SecondOneOnTheSameSocketIsRefused) {
@@ -37,7 +37,7 @@ TEST(Daemon, SecondOneOnTheSameSocketIsRefused) {
   const auto second = run_daemon({"--data", other.path(), "--listen", daemon.address()});
   EXPECT_EQ(second.status, 1);
   EXPECT_THAT(second.errors, HasSubstr("somebody listens on"));
-  EXPECT_TRUE(southbound::fetch_info(daemon.address()).ok());
+  EXPECT_TRUE(admin::fetch_info(daemon.address()).ok());
 }
 
 TEST(Daemon, SocketPathTooLongIsRefusedWithBothLengths) {
@@ -81,7 +81,7 @@ TEST(Daemon, StaleSocketsOfAKilledOneAreReplaced) {
   daemon.kill();
   EXPECT_TRUE(std::filesystem::exists(daemon.lifeline()));
   daemon.start();
-  EXPECT_TRUE(southbound::fetch_info(daemon.address()).ok());
+  EXPECT_TRUE(admin::fetch_info(daemon.address()).ok());
 }
 
 TEST(Daemon, SocketsAndDirectoryArePrivateUnlessTold) {
@@ -128,7 +128,7 @@ TEST(Daemon, VersionAndHelpEndWithZeroAndUnknownOptionsWithTwo) {
 
 TEST(Daemon, InfoTellsWhereTheLifelineIs) {
   DaemonProcess daemon;
-  const auto info = southbound::fetch_info(daemon.address());
+  const auto info = admin::fetch_info(daemon.address());
   ASSERT_TRUE(info.ok());
   EXPECT_EQ(info->lifeline, daemon.lifeline());
   EXPECT_FALSE(info->server.empty());

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "base/concat.hpp"
-#include "southbound/operator.hpp"
 #include "tests/coordinator/daemon_process.hpp"
 #include "tests/southbound/peers.hpp"
+#include "tools/admin/operator.hpp"
 
 namespace aqua::testing {
 namespace {
@@ -57,14 +57,14 @@ struct GroupProcesses : ::testing::Test {
     return std::make_unique<Member>(daemon.address(), kStandby);
   }
   [[nodiscard]] Group group() const {
-    const auto all = southbound::fetch_groups(daemon.address());
+    const auto all = admin::fetch_groups(daemon.address());
     EXPECT_TRUE(all.ok() && all->groups.size() == 1);
     return all.ok() && !all->groups.empty() ? all->groups[0] : Group{};
   }
   template <typename Is>
   [[nodiscard]] bool becomes(Is&& is) const {
     return eventually([&] {
-      const auto all = southbound::fetch_groups(daemon.address());
+      const auto all = admin::fetch_groups(daemon.address());
       return all.ok() && all->groups.size() == 1 && is(all->groups[0]);
     });
   }
@@ -186,15 +186,15 @@ TEST_F(GroupProcesses, LeaveNothingOver) {
   const auto spare = stand_by();
   for (Member* each : {first.get(), second.get(), spare.get()}) each->kill();
   EXPECT_TRUE(eventually([&] {
-    const auto all = southbound::fetch_groups(daemon.address());
+    const auto all = admin::fetch_groups(daemon.address());
     return all.ok() && all->groups.empty();
   }));
 }
 
 TEST_F(GroupProcesses, AnOperatorEndsOne) {
   begin();
-  ASSERT_TRUE(southbound::end_group(daemon.address(), group().id).ok());
-  EXPECT_TRUE(southbound::fetch_groups(daemon.address())->groups.empty());
+  ASSERT_TRUE(admin::end_group(daemon.address(), group().id).ok());
+  EXPECT_TRUE(admin::fetch_groups(daemon.address())->groups.empty());
 }
 
 TEST_F(GroupProcesses, OtherShapesAndStrangersAreRefused) {

@@ -5,10 +5,10 @@
 
 #include <cstdlib>
 
-#include "southbound/operator.hpp"
 #include "tests/coordinator/daemon_process.hpp"
 #include "tests/coordinator/raw_session.hpp"
 #include "tests/southbound/peers.hpp"
+#include "tools/admin/operator.hpp"
 
 namespace aqua::testing {
 namespace {
@@ -27,7 +27,7 @@ struct Liveness : ::testing::Test {
   }
   bool becomes(SlabState state) {
     return eventually([&] {
-      const auto seen = southbound::fetch_state(daemon.address());
+      const auto seen = admin::fetch_state(daemon.address());
       return seen.ok() && seen->slabs.size() == 1 && seen->slabs[0].state == state;
     });
   }
@@ -73,7 +73,7 @@ TEST_F(Liveness, KilledProducerLeavesItsBorrowerAnOrphanThatMayStillReturn) {
   ChildProcess lender(
       {AQUA_TEST_CLIENT_PROGRAM, "offer", daemon.address(), to_string(lender_id), "1"});
   ASSERT_EQ(lender.read_line(), "offered 1");
-  const auto pair = southbound::set_pair(daemon.address(), {lender_id, borrower_here.id});
+  const auto pair = admin::set_pair(daemon.address(), {lender_id, borrower_here.id});
   ASSERT_TRUE(pair.ok()) << pair.error().message;
   const auto grants = borrower_here.client->lease(1, 1);
   ASSERT_TRUE(grants.ok()) << grants.error().message;

@@ -11,7 +11,7 @@
 #include <iostream>
 
 #include "base/concat.hpp"
-#include "southbound/operator.hpp"
+#include "tools/admin/operator.hpp"
 
 namespace aqua::kill_test {
 namespace {
@@ -184,7 +184,7 @@ pid_t Rig::pid(const Actor& actor) const {
 }
 
 std::optional<wire::State> Rig::state() const {
-  auto state = southbound::fetch_state(coordinator_, std::chrono::milliseconds(1000));
+  auto state = admin::fetch_state(coordinator_, std::chrono::milliseconds(1000));
   if (!state.ok()) return std::nullopt;
   return *std::move(state);
 }

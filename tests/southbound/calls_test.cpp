@@ -5,10 +5,10 @@
 
 #include <chrono>
 
-#include "southbound/operator.hpp"
 #include "tests/coordinator/daemon_process.hpp"
 #include "tests/coordinator/token_file.hpp"
 #include "tests/southbound/peers.hpp"
+#include "tools/admin/operator.hpp"
 #include "wire/limits.hpp"
 
 namespace aqua::testing {
@@ -170,17 +170,17 @@ TEST_F(Calls, StateTellsEverybodyToClientsAndOperators) {
   ASSERT_TRUE(seen.ok());
   EXPECT_EQ(seen->clients.size(), 2U);
   EXPECT_EQ(seen->slabs.size(), 3U);
-  const auto from_outside = southbound::fetch_state(daemon.address());
+  const auto from_outside = admin::fetch_state(daemon.address());
   ASSERT_TRUE(from_outside.ok()) << from_outside.error().message;
   EXPECT_EQ(from_outside->pairs, (std::vector<wire::Pair>{{producer.id, consumer.id}}));
 }
 
 TEST_F(Calls, OperatorSetsAndRemovesPairs) {
   const wire::Pair pair{producer.id, consumer.id};
-  ASSERT_TRUE(southbound::set_pair(daemon.address(), pair).ok());
-  EXPECT_EQ(southbound::fetch_state(daemon.address())->pairs, std::vector<wire::Pair>{pair});
-  ASSERT_TRUE(southbound::remove_pair(daemon.address(), consumer.id).ok());
-  EXPECT_EQ(southbound::remove_pair(daemon.address(), consumer.id).error().code, Code::not_found);
+  ASSERT_TRUE(admin::set_pair(daemon.address(), pair).ok());
+  EXPECT_EQ(admin::fetch_state(daemon.address())->pairs, std::vector<wire::Pair>{pair});
+  ASSERT_TRUE(admin::remove_pair(daemon.address(), consumer.id).ok());
+  EXPECT_EQ(admin::remove_pair(daemon.address(), consumer.id).error().code, Code::not_found);
 }
 
 TEST_F(Calls, LedgersRefusalArrivesWithItsCode) {
@@ -190,7 +190,7 @@ TEST_F(Calls, LedgersRefusalArrivesWithItsCode) {
 
 TEST(CallsOverTcp, EverythingWorksWithATokenAndNothingWithout) {
   DaemonProcess daemon({"--listen", "127.0.0.1:0"});
-  EXPECT_EQ(southbound::fetch_info(daemon.address()).error().code, Code::permission_denied);
+  EXPECT_EQ(admin::fetch_info(daemon.address()).error().code, Code::permission_denied);
   const TokenFile token(daemon, "engine");
   Peer producer(daemon.address(), "producer", true);
   Peer consumer(daemon.address(), "consumer", false);
@@ -198,10 +198,10 @@ TEST(CallsOverTcp, EverythingWorksWithATokenAndNothingWithout) {
   EXPECT_TRUE(consumer.client->lease(kSlabBytes, kSlabBytes).ok());
   EXPECT_TRUE(consumer.client->state().ok());
   // An engine is no operator.
-  EXPECT_EQ(southbound::set_pair(daemon.address(), {producer.id, consumer.id}).error().code,
+  EXPECT_EQ(admin::set_pair(daemon.address(), {producer.id, consumer.id}).error().code,
             Code::permission_denied);
   const TokenFile stronger(daemon, "operator");
-  EXPECT_TRUE(southbound::set_pair(daemon.address(), {producer.id, consumer.id}).ok());
+  EXPECT_TRUE(admin::set_pair(daemon.address(), {producer.id, consumer.id}).ok());
 }
 
 }  // namespace

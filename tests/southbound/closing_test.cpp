@@ -8,9 +8,9 @@
 #include <future>
 #include <thread>
 
-#include "southbound/operator.hpp"
 #include "tests/coordinator/daemon_process.hpp"
 #include "tests/southbound/peers.hpp"
+#include "tools/admin/operator.hpp"
 
 namespace aqua::testing {
 namespace {
@@ -28,9 +28,9 @@ TEST(Closing, IsPromptWhileALongPollWaits) {
 TEST(Closing, LeavesWhenNothingIsHeld) {
   DaemonProcess daemon;
   Peer peer(daemon.address(), "peer", false);
-  EXPECT_EQ(southbound::fetch_state(daemon.address())->clients.size(), 1U);
+  EXPECT_EQ(admin::fetch_state(daemon.address())->clients.size(), 1U);
   peer.client->close();
-  EXPECT_TRUE(southbound::fetch_state(daemon.address())->clients.empty());
+  EXPECT_TRUE(admin::fetch_state(daemon.address())->clients.empty());
 }
 
 TEST(Closing, WithALeaseBecomesSuspectAndNotDead) {
@@ -41,7 +41,7 @@ TEST(Closing, WithALeaseBecomesSuspectAndNotDead) {
   ASSERT_TRUE(consumer.client->lease(kSlabBytes, kSlabBytes).ok());
   consumer.client->close();
   EXPECT_TRUE(eventually([&] {
-    const auto state = southbound::fetch_state(daemon.address());
+    const auto state = admin::fetch_state(daemon.address());
     return state.ok() && state->slabs.at(0).state == ledger::SlabState::suspect;
   }));
 }

@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "southbound/operator.hpp"
 #include "tests/coordinator/daemon_process.hpp"
 #include "tests/southbound/peers.hpp"
+#include "tools/admin/operator.hpp"
 #include "wire/address.hpp"
 
 namespace aqua::testing {

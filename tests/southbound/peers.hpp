@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "southbound/client.hpp"
-#include "southbound/operator.hpp"
 #include "tests/southbound/recorder.hpp"
+#include "tools/admin/operator.hpp"
 
 namespace aqua::testing {
 
@@ -82,7 +82,7 @@ inline bool stays_live(const std::string& coordinator, const ClientId& id,
   std::optional<ledger::Time> first;
   bool live = true;
   return eventually([&] {
-           const auto state = southbound::fetch_state(coordinator);
+           const auto state = admin::fetch_state(coordinator);
            live = false;
            if (!state.ok()) return true;
            for (const ledger::Client& client : state->clients) {

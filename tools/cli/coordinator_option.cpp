@@ -10,7 +10,8 @@ namespace aqua::tool {
 
 void add_coordinator(CommandLine& line, std::string& address) {
   line.text("--coordinator", address, "ADDRESS",
-            concat("unix:PATH or HOST:PORT; default: $AQUA_COORDINATOR, else the package's, unix:",
+            concat("unix:PATH, HOST:PORT or https://HOST:PORT; default: $AQUA_COORDINATOR, else "
+                   "the package's, unix:",
                    kPackagedSocket));
 }
 

@@ -11,7 +11,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "southbound/operator.hpp"
+#include "tools/admin/operator.hpp"
 #include "tools/cli/calibrate/calibrate_command.hpp"
 #include "tools/cli/coordinator_option.hpp"
 #include "tools/cli/groups/groups_command.hpp"
@@ -76,14 +76,14 @@ Result<Command> parse(std::string_view verb, Arguments arguments) {
 }
 
 Result<std::string> status(const Command& command) {
-  AQUA_ASSIGN(const auto state, aqua::southbound::fetch_state(command.coordinator));
+  AQUA_ASSIGN(const auto state, aqua::admin::fetch_state(command.coordinator));
   return command.json ? aqua::tool::render_json(state, command.watch) : aqua::tool::render(state);
 }
 
 Result<std::string> slab(const Command& command) {
-  AQUA_ASSIGN(const auto state, aqua::southbound::fetch_state(command.coordinator));
+  AQUA_ASSIGN(const auto state, aqua::admin::fetch_state(command.coordinator));
   AQUA_ASSIGN(const auto id, aqua::tool::find_slab(state, command.slab));
-  AQUA_ASSIGN(const auto story, aqua::southbound::fetch_story(command.coordinator, id));
+  AQUA_ASSIGN(const auto story, aqua::admin::fetch_story(command.coordinator, id));
   // Times in a story are this process's steady clock.
   using std::chrono::duration_cast;
   const auto now =

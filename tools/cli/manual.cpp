@@ -17,6 +17,9 @@ where the coordinator listens, unless \-\-coordinator says so
 .TP
 .B AQUA_TOKEN_FILE
 a file with a token, for a coordinator on TCP
+.TP
+.B AQUA_CA_FILE
+the authorities, in PEM, that may have signed the certificate of a coordinator at https://; else the system\'s
 .SH SEE ALSO
 .BR aqua\-coordinator (8)
 )";

@@ -6,7 +6,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "southbound/operator.hpp"
+#include "tools/admin/operator.hpp"
 #include "tools/cli/coordinator_option.hpp"
 #include "tools/cli/find_client.hpp"
 
@@ -41,22 +41,22 @@ Result<std::string> give(const Order& order, const ClientId& client, const Clien
   switch (order.kind) {
     case OrderKind::drain:
       if (order.end) {
-        AQUA_TRY(southbound::end_drain(order.coordinator, client));
+        AQUA_TRY(admin::end_drain(order.coordinator, client));
         return concat(order.client, " is drained no more");
       }
-      AQUA_TRY(southbound::drain(order.coordinator, {client, within(order)}));
+      AQUA_TRY(admin::drain(order.coordinator, {client, within(order)}));
       return concat(order.client, " is being drained; `aqua status` says when it is done");
     case OrderKind::reclaim: {
       AQUA_ASSIGN(const std::uint64_t reclaim,
-                  southbound::recall(order.coordinator, {client, order.mib << 20, within(order)}));
+                  admin::recall(order.coordinator, {client, order.mib << 20, within(order)}));
       return concat(order.mib, " MiB of ", order.client, " are wanted back by reclaim ", reclaim);
     }
     case OrderKind::pair:
       if (order.end) {
-        AQUA_TRY(southbound::remove_pair(order.coordinator, borrower));
+        AQUA_TRY(admin::remove_pair(order.coordinator, borrower));
         return concat(order.borrower, " is paired no more");
       }
-      AQUA_TRY(southbound::set_pair(order.coordinator, {client, borrower}));
+      AQUA_TRY(admin::set_pair(order.coordinator, {client, borrower}));
       return concat(order.borrower, " borrows from ", order.client);
   }
   return Error{Code::internal, "no such order"};
@@ -100,7 +100,7 @@ Result<Order> parse_order(OrderKind kind, std::span<const std::string_view> argu
 }
 
 Result<std::string> run_order(const Order& order) {
-  AQUA_ASSIGN(const auto state, southbound::fetch_state(order.coordinator));
+  AQUA_ASSIGN(const auto state, admin::fetch_state(order.coordinator));
   const std::string_view command = to_string(order.kind);
   AQUA_ASSIGN(const ClientId client, find_client(state, command, order.client));
   ClientId borrower;

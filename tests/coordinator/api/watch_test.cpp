@@ -9,11 +9,11 @@
 #include <future>
 #include <memory>
 
-#include "southbound/operator.hpp"
 #include "tests/coordinator/daemon_process.hpp"
 #include "tests/coordinator/raw_http.hpp"
 #include "tests/coordinator/raw_session.hpp"
 #include "tests/southbound/peers.hpp"
+#include "tools/admin/operator.hpp"
 
 namespace aqua::testing {
 namespace {
@@ -89,7 +89,7 @@ TEST(Watch, TwoHundredFiftySixHoldersHearTheirRevocations) {
     ASSERT_EQ(session.join().status, 200);
     ASSERT_EQ(session.call("POST", "/v1/leases", lease).status, 200);
   }
-  const auto last = southbound::fetch_state(http.daemon.address())->last_event;
+  const auto last = admin::fetch_state(http.daemon.address())->last_event;
   const std::string target = "/v1/watch?timeout_ms=60000&after=" + std::to_string(last);
   std::vector<std::future<std::pair<southbound::HttpReply, steady_clock::time_point>>> watches;
   for (const RawSession& session : sessions) {

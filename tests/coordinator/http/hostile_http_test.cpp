@@ -8,12 +8,12 @@
 #include <chrono>
 #include <vector>
 
-#include "southbound/operator.hpp"
 #include "tests/coordinator/daemon_process.hpp"
 #include "tests/coordinator/raw_http.hpp"
 #include "tests/coordinator/raw_session.hpp"
 #include "tests/coordinator/token_file.hpp"
 #include "tests/southbound/peers.hpp"
+#include "tools/admin/operator.hpp"
 #include "wire/limits.hpp"
 
 namespace aqua::testing {
@@ -23,9 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 struct HostileHttp : ::testing::Test, RawHttp {
-  ~HostileHttp() override {
-    EXPECT_TRUE(southbound::fetch_info(daemon.address()).ok()) << daemon.log();
-  }
+  ~HostileHttp() override { EXPECT_TRUE(admin::fetch_info(daemon.address()).ok()) << daemon.log(); }
 
   std::string post(const std::string& headers, const std::string& body) const {
     return round_trip("POST /v1/leases HTTP/1.1\r\nHost: aqua\r\nAqua-Session: " +

@@ -43,6 +43,8 @@ class TlsDaemon {
     EXPECT_EQ(::connect(fd.get(), target.get(), target.length), 0);
     return fd;
   }
+  // For who asks by address.
+  [[nodiscard]] std::string url() const { return "https://" + address_; }
   RawHttp unix_socket;
 
  private:

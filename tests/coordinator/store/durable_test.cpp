@@ -12,11 +12,11 @@
 #include <fstream>
 
 #include "base/concat.hpp"
-#include "southbound/operator.hpp"
 #include "tests/coordinator/daemon_process.hpp"
 #include "tests/coordinator/observe/exposition.hpp"
 #include "tests/coordinator/raw_session.hpp"
 #include "tests/southbound/peers.hpp"
+#include "tools/admin/operator.hpp"
 #include "wire/observation.hpp"
 #include "wire/slabs.hpp"
 #include "wire/state.hpp"
@@ -27,7 +27,7 @@ namespace {
 using ::testing::HasSubstr;
 
 wire::State state_of(const DaemonProcess& daemon) {
-  auto state = southbound::fetch_state(daemon.address(), std::chrono::seconds(20));
+  auto state = admin::fetch_state(daemon.address(), std::chrono::seconds(20));
   EXPECT_TRUE(state.ok()) << state.error().message;
   return state.ok() ? *std::move(state) : wire::State{};
 }

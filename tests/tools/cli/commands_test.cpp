@@ -8,9 +8,9 @@
 #include <set>
 #include <sstream>
 
-#include "southbound/operator.hpp"
 #include "tests/coordinator/daemon_process.hpp"
 #include "tests/southbound/peers.hpp"
+#include "tools/admin/operator.hpp"
 
 namespace aqua::testing {
 namespace {
@@ -72,7 +72,7 @@ TEST_F(Commands, PlacePostsThePairsOfAPlacement) {
   EXPECT_THAT(place.read_line(), HasSubstr("1 pairs made"));
   EXPECT_EQ(place.read_line(), "  not there: 'model/0', to be paired with 'big'");
   EXPECT_EQ(place.wait(), 0);
-  const auto state = southbound::fetch_state(daemon.address());
+  const auto state = admin::fetch_state(daemon.address());
   ASSERT_TRUE(state.ok()) << state.error().message;
   ASSERT_EQ(state->pairs.size(), 1u);
   EXPECT_EQ(state->pairs[0], (wire::Pair{small.id, consumer.id}));
@@ -127,7 +127,7 @@ TEST_F(Commands, ReclaimByNameTakesFreeSlabsHome) {
   const Peer producer(daemon.address(), "lender", true);
   ASSERT_TRUE(producer.client->offer(some_slabs(2)).ok());
   EXPECT_EQ(aqua({"reclaim", "lender", "--mib", "2"}).wait(), 0);
-  const auto state = southbound::fetch_state(daemon.address());
+  const auto state = admin::fetch_state(daemon.address());
   ASSERT_TRUE(state.ok()) << state.error().message;
   EXPECT_EQ(state->slabs.size(), 1U);
   EXPECT_EQ(aqua({"reclaim", "lender"}).wait(), 2) << "how much?";
@@ -137,15 +137,15 @@ TEST_F(Commands, PairByNamesAndEndOfIt) {
   const Peer producer(daemon.address(), "lender", true);
   const Peer consumer(daemon.address(), "borrower", false);
   EXPECT_EQ(aqua({"pair", "lender", "borrower"}).wait(), 0);
-  const auto paired = southbound::fetch_state(daemon.address());
+  const auto paired = admin::fetch_state(daemon.address());
   ASSERT_TRUE(paired.ok()) << paired.error().message;
   EXPECT_THAT(paired->pairs, ::testing::ElementsAre(wire::Pair{producer.id, consumer.id}));
   EXPECT_NE(aqua({"pair", "borrower", "borrower", "--end"}).wait(), 0) << "of another pair";
-  EXPECT_EQ(southbound::fetch_state(daemon.address())->pairs.size(), 1U);
+  EXPECT_EQ(admin::fetch_state(daemon.address())->pairs.size(), 1U);
   const json told =
       json::parse(aqua({"pair", "lender", "borrower", "--end", "--json"}).read_line());
   EXPECT_EQ(told.at("borrower"), to_string(consumer.id));
-  const auto ended = southbound::fetch_state(daemon.address());
+  const auto ended = admin::fetch_state(daemon.address());
   ASSERT_TRUE(ended.ok()) << ended.error().message;
   EXPECT_TRUE(ended->pairs.empty());
   EXPECT_EQ(aqua({"pair", "lender"}).wait(), 2);

@@ -7,8 +7,8 @@
 
 #include <cstdlib>
 
-#include "southbound/operator.hpp"
 #include "tests/coordinator/daemon_process.hpp"
+#include "tools/admin/operator.hpp"
 
 namespace aqua::tool {
 namespace {
@@ -26,7 +26,7 @@ TEST_F(CoordinatorOption, IsThePackagesSocketWhereThereIsOne) {
   const std::string socket = daemon.address().substr(std::string("unix:").size());
   ASSERT_TRUE(resolve_coordinator(address, "status", socket.c_str()).ok());
   EXPECT_EQ(address, daemon.address());
-  EXPECT_TRUE(southbound::fetch_info(address).ok());
+  EXPECT_TRUE(admin::fetch_info(address).ok());
 }
 
 TEST_F(CoordinatorOption, TheEnvironmentGoesBeforeItAndAGivenOneBeforeBoth) {

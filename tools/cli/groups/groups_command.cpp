@@ -8,7 +8,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "southbound/operator.hpp"
+#include "tools/admin/operator.hpp"
 #include "tools/cli/action.hpp"
 #include "tools/cli/coordinator_option.hpp"
 
@@ -166,7 +166,7 @@ Result<GroupsCommand> parse_groups(std::span<const std::string_view> arguments) 
 }
 
 Result<std::string> run_groups(const GroupsCommand& command) {
-  AQUA_ASSIGN(const wire::Groups all, southbound::fetch_groups(command.coordinator));
+  AQUA_ASSIGN(const wire::Groups all, admin::fetch_groups(command.coordinator));
   if (command.action == GroupsAction::list) {
     if (!command.json) return groups_table(all.groups);
     Json rows = Json::array();
@@ -175,10 +175,10 @@ Result<std::string> run_groups(const GroupsCommand& command) {
   }
   AQUA_ASSIGN(const groups::GroupId id, find_group(all.groups, command.group));
   if (command.action == GroupsAction::show) {
-    AQUA_ASSIGN(const Group group, southbound::fetch_group(command.coordinator, id));
+    AQUA_ASSIGN(const Group group, admin::fetch_group(command.coordinator, id));
     return command.json ? to_json(group).dump(2) + "\n" : group_page(group);
   }
-  AQUA_TRY(southbound::end_group(command.coordinator, id));
+  AQUA_TRY(admin::end_group(command.coordinator, id));
   if (command.json) return Json{{"ended", to_string(id)}}.dump(2) + "\n";
   return concat(command.group, " is ended\n");
 }

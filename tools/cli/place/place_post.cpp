@@ -5,7 +5,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "southbound/operator.hpp"
+#include "tools/admin/operator.hpp"
 
 namespace aqua::tool {
 namespace {
@@ -30,7 +30,7 @@ Result<void> unambiguous(std::string_view coordinator, const Names& clients,
 
 Result<std::string> post_pairs(std::string_view coordinator,
                                std::span<const place::NamedPair> pairs) {
-  AQUA_ASSIGN(const wire::State state, southbound::fetch_state(coordinator));
+  AQUA_ASSIGN(const wire::State state, admin::fetch_state(coordinator));
   Names clients;
   for (const auto& client : state.clients) clients.emplace(client.info.name, client.info.id);
   AQUA_TRY(unambiguous(coordinator, clients, pairs));
@@ -48,7 +48,7 @@ Result<std::string> post_pairs(std::string_view coordinator,
   }
   std::size_t made = 0;
   for (const wire::Pair& pair : wanted) {
-    const auto posted = southbound::set_pair(coordinator, pair);
+    const auto posted = admin::set_pair(coordinator, pair);
     if (!posted.ok()) {
       return Error{posted.error().code, concat(coordinator, ": ", posted.error().message, "; ",
                                                made, " of ", wanted.size(), " pairs were made")};

@@ -5,7 +5,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "southbound/operator.hpp"
+#include "tools/admin/operator.hpp"
 #include "tools/cli/coordinator_option.hpp"
 #include "tools/cli/status_report.hpp"
 #include "tools/http/engine_answer.hpp"
@@ -63,7 +63,7 @@ Result<std::string> run_top(const TopCommand& command) {
   AQUA_ASSIGN(sources.requests, ask_router(client, "/admin/v1/requests"));
   AQUA_ASSIGN(sources.metrics, ask_router(client, "/metrics"));
   if (!command.coordinator.empty()) {
-    AQUA_ASSIGN(const auto state, southbound::fetch_state(command.coordinator));
+    AQUA_ASSIGN(const auto state, admin::fetch_state(command.coordinator));
     sources.memory = render_json(state, true);
   }
   return command.json ? render_top_json(sources) : render_top(sources, kMostRequests);

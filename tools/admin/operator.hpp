@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator (the `aqua` command, a placer) asks a coordinator over its Unix socket,
-// without being a client of it.
+// What an operator (the `aqua` command, a placer) asks a coordinator without being a client of it:
+// at "unix:PATH", "HOST:PORT" of the loopback, or over TLS at "https://HOST:PORT" (https_call.hpp).
 //
 // Threads: free functions; each blocks for at most `patience`. unavailable when nobody
 // answers; permission_denied where the caller is no operator:
@@ -18,7 +18,7 @@
 #include "wire/observation.hpp"
 #include "wire/state.hpp"
 
-namespace aqua::southbound {
+namespace aqua::admin {
 
 inline constexpr std::chrono::milliseconds kOperatorPatience{5000};
 
@@ -51,4 +51,4 @@ inline constexpr std::chrono::milliseconds kOperatorPatience{5000};
 [[nodiscard]] Result<void> end_group(std::string_view coordinator, const groups::GroupId& group,
                                      std::chrono::milliseconds patience = kOperatorPatience);
 
-}  // namespace aqua::southbound
+}  // namespace aqua::admin

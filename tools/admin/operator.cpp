@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "southbound/operator.hpp"
+#include "tools/admin/operator.hpp"
 
 #include <string>
 
@@ -7,17 +7,31 @@
 #include "base/try.hpp"
 #include "southbound/http_call.hpp"
 #include "southbound/link.hpp"
+#include "tools/admin/https_call.hpp"
 #include "wire/problem.hpp"
 #include "wire/slabs.hpp"
 
-namespace aqua::southbound {
+namespace aqua::admin {
 namespace {
+
+using southbound::CallOutcome;
+using southbound::HttpRequest;
+using southbound::Link;
+
+Result<CallOutcome> call(std::string_view coordinator, const HttpRequest& request,
+                         southbound::Clock::time_point deadline) {
+  if (is_https(coordinator)) {
+    AQUA_ASSIGN(const HttpsAddress address, parse_https(coordinator));
+    return https_call(address, request, deadline);
+  }
+  AQUA_ASSIGN(const wire::Address address, wire::parse_address(coordinator));
+  return southbound::http_call(address, request, deadline, nullptr);
+}
 
 template <typename Reply>
 Result<Reply> ask(std::string_view coordinator, const HttpRequest& request,
                   std::chrono::milliseconds patience) {
-  AQUA_ASSIGN(const wire::Address address, wire::parse_address(coordinator));
-  CallOutcome outcome = http_call(address, request, Clock::now() + patience, nullptr);
+  AQUA_ASSIGN(CallOutcome outcome, call(coordinator, request, southbound::Clock::now() + patience));
   if (!outcome.reply) {
     if (outcome.error.code == Code::deadline_exceeded) outcome.error.code = Code::unavailable;
     return std::move(outcome.error);
@@ -99,4 +113,4 @@ Result<void> end_group(std::string_view coordinator, const groups::GroupId& grou
   return {};
 }
 
-}  // namespace aqua::southbound
+}  // namespace aqua::admin
