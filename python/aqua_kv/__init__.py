@@ -27,6 +27,10 @@ from .handoff import (
     Parcel,
     ParcelState,
     Undelivered,
+    cancel_parcel,
+    move_quota,
+    release_quarantined,
+    remove_pool,
 )
 from .kv_range import KvRange, TensorPages
 from .kv_stream import (
@@ -68,5 +72,6 @@ __all__ = [
     "PinnedTensor", "ProducerOptions", "Reclaim", "ReclaimProgress", "Runtime", "RuntimeStatus",
     "SharedWeights", "StreamGroup", "StreamIn", "StreamOut", "Streamer", "StreamerStatus",
     "TensorPages", "Ticket", "Tier", "TierStatus", "Undelivered", "WeightTensor", "__version__",
-    "has_feature", "library_path", "library_version", "publish_weights",
+    "cancel_parcel", "has_feature", "library_path", "library_version", "move_quota",
+    "publish_weights", "release_quarantined", "remove_pool",
 ]

@@ -249,6 +249,10 @@ CALLS: "dict[str, list[Any]]" = {
     "aqua_kv_pool_get_parcel_state": [kv.KvPoolHandle, c_uint64, _OUT_UINT32],
     "aqua_kv_pool_close": [kv.KvPoolHandle, c_uint64, POINTER(kv.CParcel), c_size_t],
     "aqua_kv_pool_recall": [kv.KvPoolHandle, c_uint64],
+    "aqua_kv_pool_cancel_parcel": [c_char_p, c_char_p, c_char_p],
+    "aqua_kv_pool_move_quota": [c_char_p, c_char_p, c_char_p, c_uint32, c_char_p],
+    "aqua_kv_pool_release_quarantined": [c_char_p, c_char_p],
+    "aqua_kv_pool_remove": [c_char_p, c_char_p],
     "aqua_kv_pool_deliveries": [
         kv.KvPoolHandle, POINTER(POINTER(POINTER(kv.CDelivery))), _OUT_SIZE,
     ],

@@ -37,6 +37,16 @@ def when_there_is(pool, ask):
     return answer
 
 
+def when_the_keeper_has_it(pool, call):
+    """Calls until what was handed over a moment ago is found."""
+    while True:
+        try:
+            return call()
+        except aqua_kv.Error as error:
+            assert error.code is Code.NOT_FOUND
+        pool.wait(10)
+
+
 def allocate(pool, count):
     while True:
         try:
@@ -189,6 +199,33 @@ def test_a_quota_is_all_that_a_role_gets(join):
     [parcel] = when_there_is(decode, decode.accept)
     assert len(allocate(prefill, 3)) == 3
     decode.finish(parcel)
+
+
+def test_who_looks_after_a_pool_ends_what_waits_and_moves_quotas(join, keeper):
+    at = {"keeper": keeper.socket}
+    four_slabs = KvPoolShape(layers=2, plane_block_bytes=32768, tokens_per_block=4, blocks=64)
+    prefill, decode = (join(role, four_slabs, quota_blocks=24) for role in ("prefill", "decode"))
+    prefill.hand_over("cancelled", allocate(prefill, 24), "nobody", turn=1, tokens=96)
+    when_the_keeper_has_it(prefill, lambda: aqua_kv.cancel_parcel("small", "cancelled", **at))
+    assert len(allocate(prefill, 24)) == 24  # they were free
+    aqua_kv.move_quota("small", "decode", "prefill", 1, **at)
+    assert len(allocate(prefill, 16)) == 16
+    aqua_kv.release_quarantined("small", **at)
+    for call, code in (
+        (lambda: aqua_kv.move_quota("small", "decode", "prefill", 1, **at), Code.RESOURCE_EXHAUSTED),
+        (lambda: aqua_kv.cancel_parcel("small", "cancelled", **at), Code.NOT_FOUND),
+        (lambda: aqua_kv.move_quota("small", "decode", "reader", 1, **at), Code.NOT_FOUND),
+        (lambda: aqua_kv.move_quota("small", "decode", "decode", 1, **at), Code.INVALID_ARGUMENT),
+        (lambda: aqua_kv.release_quarantined("none", **at), Code.NOT_FOUND),
+        (lambda: aqua_kv.remove_pool("small", **at), Code.FAILED_PRECONDITION),
+        (lambda: aqua_kv.remove_pool("none", **at), Code.NOT_FOUND),
+        (lambda: aqua_kv.cancel_parcel("small", "x", keeper=keeper.socket + ".none"), Code.UNAVAILABLE),
+    ):
+        with pytest.raises(aqua_kv.Error) as raised:
+            call()
+        assert raised.value.code is code
+    with pytest.raises(ValueError, match="slabs"):
+        aqua_kv.move_quota("small", "decode", "prefill", -1, **at)
 
 
 def test_bad_input_is_refused_and_changes_nothing(runtime, join, keeper):

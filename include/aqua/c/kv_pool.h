@@ -231,6 +231,29 @@ AQUA_CALL aqua_error* aqua_kv_pool_superseded(aqua_kv_pool pool, const uint64_t*
  * until then. */
 AQUA_CALL aqua_error* aqua_kv_pool_wait(aqua_kv_pool pool, uint32_t patience_ms, int* news);
 
+/* --- who looks after pools, a member or not -----------------------------------------------------
+ *
+ * By name (aqua/handoff/pools.hpp); each blocks for the keeper. `keeper`: as
+ * aqua_kv_pool_options::keeper. unavailable and permission_denied as aqua_kv_pool_attach(). */
+
+/* Ends a parcel that nobody has taken: of a request that was cancelled, say. Its blocks are free
+ * then. not_found: no such pool, or no such parcel waits. */
+AQUA_CALL aqua_error* aqua_kv_pool_cancel_parcel(const char* pool, const char* id,
+                                                 const char* keeper);
+/* One role's members may have less of the pool from now on, and another's as much more: the blocks
+ * of so many slabs. Nothing is taken from anybody.
+ *   not_found            no such pool, or one of the roles has no quota
+ *   invalid_argument     no slabs, or from a role to itself
+ *   resource_exhausted   the first role would be left with no block */
+AQUA_CALL aqua_error* aqua_kv_pool_move_quota(const char* pool, const char* from, const char* to,
+                                              uint32_t slabs, const char* keeper);
+/* Says that nothing writes to the quarantined blocks of a pool any more: the device was idle since
+ * the deaths, say. A wrong word costs bytes. not_found: no such pool. */
+AQUA_CALL aqua_error* aqua_kv_pool_release_quarantined(const char* pool, const char* keeper);
+/* Ends a pool of which nobody is a member, with the parcels that wait in it. not_found: there is
+ * none; failed_precondition: it has members, or one whose end is not proven. */
+AQUA_CALL aqua_error* aqua_kv_pool_remove(const char* pool, const char* keeper);
+
 #ifdef __cplusplus
 }
 #endif

@@ -11,8 +11,10 @@ from .parcel import (
     Undelivered,
 )
 from .pool import KvPool, KvPoolStatus
+from .pools import cancel_parcel, move_quota, release_quarantined, remove_pool
 
 __all__ = [
     "Delivery", "DeliveryOutcome", "KvPool", "KvPoolPlane", "KvPoolShape", "KvPoolStatus",
-    "OpenParcel", "Parcel", "ParcelState", "Undelivered",
+    "OpenParcel", "Parcel", "ParcelState", "Undelivered", "cancel_parcel", "move_quota",
+    "release_quarantined", "remove_pool",
 ]

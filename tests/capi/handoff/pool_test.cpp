@@ -89,6 +89,22 @@ TEST_F(CapiKvPool, WhatIsRecalledIsTheGiversAgain) {
   leave(prefill);
 }
 
+TEST_F(CapiKvPool, WhoLooksAfterPoolsAsksByName) {
+  const aqua_kv_pool prefill = join("prefill");
+  const char* const keeper = socket_.c_str();
+  EXPECT_EQ(code_of(aqua_kv_pool_release_quarantined("small", keeper)), AQUA_OK);
+  EXPECT_EQ(code_of(aqua_kv_pool_remove("small", keeper)), AQUA_FAILED_PRECONDITION);
+  for (const char* pool : {"small", "none"}) {
+    EXPECT_EQ(code_of(aqua_kv_pool_cancel_parcel(pool, "r", keeper)), AQUA_NOT_FOUND);
+    EXPECT_EQ(code_of(aqua_kv_pool_move_quota(pool, "prefill", "decode", 1, keeper)),
+              AQUA_NOT_FOUND);
+  }
+  EXPECT_NE(code_of(aqua_kv_pool_cancel_parcel(nullptr, nullptr, keeper)), AQUA_OK);
+  EXPECT_EQ(code_of(aqua_kv_pool_cancel_parcel("small", "r", "/nowhere/keeper.sock")),
+            AQUA_UNAVAILABLE);
+  leave(prefill);
+}
+
 TEST_F(CapiKvPool, ALowerTurnComesBackWithItsBlocks) {
   const aqua_kv_pool prefill = join("prefill");
   const Blocks first = allocate(prefill, 1);
