@@ -3,7 +3,9 @@
 # Prefill on one server and decode on another one: two keepers, and couriers in network namespaces of
 # their own, which reach each other over one link. Every answer is that of one process, and what was
 # streamed crossed the link: its counters have at least the KV of all prompts. Then the same with
-# couriers, a prefill stage and a decode stage killed, on the loopback. Skips what it may not do.
+# couriers, a prefill stage and a decode stage killed, on the loopback; and with the link cut in the middle, for
+# AQUA_LINK_CUT seconds (3), after which TCP goes on where it was, or couriers connect anew (30). Skips what it may
+# not do.
 # Usage: two_servers.sh PIPELINE KEEPER COURIER CERTIFICATES-SCRIPT
 set -euo pipefail
 pipeline=$1 keeper=$2 courier=$3 certificates=$4
@@ -33,10 +35,29 @@ ip -n "$a" link add link0 type veth peer name link0 netns "$b"
 ip -n "$a" address add 10.99.7.1/24 dev link0
 ip -n "$b" address add 10.99.7.2/24 dev link0
 for one in "$a" "$b"; do ip -n "$one" link set link0 up; ip -n "$one" link set lo up; done
-run --prompt-tokens 400 --prefill-network "$a" --decode-network "$b" --decode-address 10.99.7.2 --json | tee "$directory/result"
-grep -q '"equal_answers": 8,' "$directory/result"
-grep -q '"segments_left": 0,' "$directory/result"
-crossed=$(ip netns exec "$b" cat /sys/class/net/link0/statistics/rx_bytes)
+received() { ip netns exec "$b" cat /sys/class/net/link0/statistics/rx_bytes; }
+over_the_link() {
+  run --prompt-tokens 400 --prefill-network "$a" --decode-network "$b" --decode-address 10.99.7.2 --json >"$directory/result"
+}
+all_is_well() {
+  cat "$directory/result"
+  grep -q '"equal_answers": 8,' "$directory/result" && grep -q '"segments_left": 0,' "$directory/result"
+}
 least=$((8 * 200 * 1344))  # prompts have 200 tokens at least
+over_the_link
+all_is_well
+crossed=$(received)
 echo "$crossed bytes crossed the link; the KV of all prompts has $least at least"
 [ "$crossed" -ge "$least" ] || { echo "FAILED: not all KV crossed the link"; exit 1; }
+
+over_the_link &
+work=$!
+until [ $(($(received) - crossed)) -ge $((least / 4)) ]; do
+  kill -0 $work 2>/dev/null || { echo "FAILED: it ended before a quarter of the KV had crossed"; exit 1; }
+done
+ip -n "$a" link set link0 down
+echo "the link is cut after $(($(received) - crossed)) bytes"
+sleep "${AQUA_LINK_CUT:-3}"
+ip -n "$a" link set link0 up
+wait $work
+all_is_well
