@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/admin/https_call.hpp"
 
-#include <httplib.h>
+#include <curl/curl.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <memory>
 
 #include "base/concat.hpp"
 #include "base/environment.hpp"
@@ -15,18 +17,50 @@ namespace {
 
 constexpr std::string_view kScheme = "https://";
 
-Error error_of(httplib::Error fault, const HttpsAddress& to) {
-  const std::string what = concat(to.host, ":", to.port, ": ", httplib::to_string(fault));
+using Handle = std::unique_ptr<CURL, decltype(&::curl_easy_cleanup)>;
+
+class Headers {
+ public:
+  Headers() = default;
+  Headers(const Headers&) = delete;
+  Headers& operator=(const Headers&) = delete;
+  ~Headers() { ::curl_slist_free_all(list_); }
+  void add(const std::string& line) { list_ = ::curl_slist_append(list_, line.c_str()); }
+  [[nodiscard]] curl_slist* list() const { return list_; }
+
+ private:
+  curl_slist* list_ = nullptr;
+};
+
+// Returns less than it was given, which ends the transfer, where the reply is too large.
+std::size_t keep(char* bytes, std::size_t /*one*/, std::size_t count, void* body) {
+  auto& kept = *static_cast<std::string*>(body);
+  if (kept.size() + count > wire::kMaxReplyBytes) return 0;
+  kept.append(bytes, count);
+  return count;
+}
+
+Error error_of(CURLcode fault, const char* detail, const HttpsAddress& to) {
+  const std::string what =
+      concat(to.host, ":", to.port, ": ", *detail != '\0' ? detail : ::curl_easy_strerror(fault));
   switch (fault) {
-    case httplib::Error::SSLLoadingCerts:
-    case httplib::Error::SSLServerVerification:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
       return {Code::failed_precondition,
               concat(what, ": its certificate has to name ", to.host,
                      " and to be signed by an authority in the file that AQUA_CA_FILE names or, "
                      "without one, by one that this system trusts")};
+    case CURLE_OPERATION_TIMEDOUT:
+      return {Code::deadline_exceeded, what};
     default:
       return {Code::unavailable, what};
   }
+}
+
+// Whether the request may have been read before that.
+bool may_have_been_sent(CURLcode fault) {
+  return fault == CURLE_OPERATION_TIMEDOUT || fault == CURLE_GOT_NOTHING ||
+         fault == CURLE_RECV_ERROR || fault == CURLE_SEND_ERROR || fault == CURLE_WRITE_ERROR;
 }
 
 }  // namespace
@@ -49,51 +83,62 @@ Result<HttpsAddress> parse_https(std::string_view coordinator) {
   if (fault != std::errc{} || end != port.data() + port.size() || address.port < 1 ||
       address.port > 65535)
     return wrong;
-  if (host.starts_with('[') && host.ends_with(']')) {
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string_view::npos) {
-    return wrong;  // an IPv6 address goes in brackets
-  }
-  if (host.empty() || host.find_first_of("/@?# ") != std::string_view::npos) return wrong;
+  const bool bracketed = host.starts_with('[') && host.ends_with(']');
+  const std::string_view inside = bracketed ? host.substr(1, host.size() - 2) : host;
+  if (inside.empty() || inside.find_first_of("/@?#[] ") != std::string_view::npos) return wrong;
+  if (!bracketed && inside.find(':') != std::string_view::npos) return wrong;
   address.host = host;
   return address;
 }
 
 southbound::CallOutcome https_call(const HttpsAddress& to, const southbound::HttpRequest& request,
                                    southbound::Clock::time_point deadline) {
-  httplib::SSLClient client(to.host, to.port);
-  if (const std::string authority = environment("AQUA_CA_FILE"); !authority.empty())
-    client.set_ca_cert_path(authority.c_str());
-  client.enable_server_certificate_verification(true);
-  const auto left = std::max(deadline - southbound::Clock::now(), southbound::Clock::duration(1));
-  client.set_connection_timeout(left);
-  client.set_read_timeout(left);
-  client.set_write_timeout(left);
-
-  httplib::Request asked;
-  asked.method = request.method;
-  asked.path = request.target;
-  asked.body = request.body;
-  if (const std::string token = southbound::bearer_token(); !token.empty())
-    asked.set_header("Authorization", concat("Bearer ", token));
-  if (!request.idempotency_key.empty())
-    asked.set_header("Idempotency-Key", request.idempotency_key);
-  if (!request.body.empty()) asked.set_header("Content-Type", "application/json");
-  std::string body;
-  asked.content_receiver = [&](const char* bytes, std::size_t count, auto... /*where*/) {
-    if (body.size() + count > wire::kMaxReplyBytes) return false;
-    body.append(bytes, count);
-    return southbound::Clock::now() < deadline;
+  const Handle curl(::curl_easy_init(), &::curl_easy_cleanup);
+  const auto set = [&](CURLoption option, auto value) {
+    (void)::curl_easy_setopt(curl.get(), option, value);
   };
-  const auto reply = client.send(asked);
+  const std::string url = concat(kScheme, to.host, ":", to.port, request.target);
+  const std::string authority = environment("AQUA_CA_FILE");
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(deadline - southbound::Clock::now());
+  std::array<char, CURL_ERROR_SIZE> detail{};
+  std::string body;
+  Headers headers;
+  if (const std::string token = southbound::bearer_token(); !token.empty())
+    headers.add(concat("Authorization: Bearer ", token));
+  if (!request.idempotency_key.empty())
+    headers.add(concat("Idempotency-Key: ", request.idempotency_key));
+  headers.add("Content-Type: application/json");
+
+  set(CURLOPT_URL, url.c_str());
+  set(CURLOPT_PROTOCOLS_STR, "https");
+  set(CURLOPT_PROXY, "");
+  set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
+  set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  if (!request.body.empty()) {
+    set(CURLOPT_POSTFIELDSIZE, static_cast<long>(request.body.size()));
+    set(CURLOPT_POSTFIELDS, request.body.c_str());
+  }
+  set(CURLOPT_HTTPHEADER, headers.list());
+  if (!authority.empty()) set(CURLOPT_CAINFO, authority.c_str());
+  set(CURLOPT_TIMEOUT_MS, static_cast<long>(std::max<std::int64_t>(left.count(), 1)));
+  set(CURLOPT_ERRORBUFFER, detail.data());
+  set(CURLOPT_WRITEFUNCTION, &keep);
+  set(CURLOPT_WRITEDATA, static_cast<void*>(&body));
+
   southbound::CallOutcome outcome;
-  if (reply) {
-    outcome.reply = southbound::HttpReply{reply->status, std::move(body)};
-  } else {
-    outcome.error = error_of(reply.error(), to);
+  const CURLcode fault = ::curl_easy_perform(curl.get());
+  if (fault != CURLE_OK) {
+    outcome.sent = may_have_been_sent(fault);
+    outcome.error = error_of(fault, detail.data(), to);
     outcome.error.message =
         concat(request.method, " ", request.target, ": ", outcome.error.message);
+    return outcome;
   }
+  long status = 0;
+  (void)::curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);
+  outcome.sent = true;
+  outcome.reply = southbound::HttpReply{static_cast<int>(status), std::move(body)};
   return outcome;
 }
 

@@ -14,7 +14,7 @@
 namespace aqua::admin {
 
 struct HttpsAddress {
-  std::string host;  // a DNS name, or an address in numbers, without brackets
+  std::string host;  // a DNS name, or an address in numbers; IPv6 in brackets
   int port = 0;
 };
 
@@ -25,7 +25,7 @@ struct HttpsAddress {
 
 // The coordinator's certificate has to name the host, and to lead to an authority in the file that
 // AQUA_CA_FILE names or, without one, to one that this system trusts. Carries bearer_token().
-// Errors: unavailable; failed_precondition where the certificate does not do.
+// Errors: unavailable; deadline_exceeded; failed_precondition where the certificate does not do.
 [[nodiscard]] southbound::CallOutcome https_call(const HttpsAddress& to,
                                                  const southbound::HttpRequest& request,
                                                  southbound::Clock::time_point deadline);

@@ -75,7 +75,7 @@ TEST(HttpsAddress, IsAHostWithAPort) {
   ASSERT_TRUE(by_name.ok());
   EXPECT_EQ(by_name->host, "gpu7.example");
   EXPECT_EQ(by_name->port, 7071);
-  EXPECT_EQ(admin::parse_https("https://[::1]:1")->host, "::1");
+  EXPECT_EQ(admin::parse_https("https://[::1]:1")->host, "[::1]");
   for (const char* wrong :
        {"https://", "https://host", "https://:1", "https://host:", "https://host:0",
         "https://host:65536", "https://host:1/", "https://user@host:1", "https://a/b:1",
