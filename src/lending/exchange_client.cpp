@@ -41,8 +41,12 @@ Result<void> ExchangeClient::ensure_connected() {
   if (!message.ok()) return as_unavailable(std::move(message).error());
   AQUA_ASSIGN(const Reply reply, decode_reply(*message, 1));
   if (reply.entries[0].code != 0) {
-    return Error{from_reply_code(reply.entries[0].code),
-                 concat("exchange: ", path_, " refused our hello")};
+    const Code code = from_reply_code(reply.entries[0].code);
+    return Error{code, concat("exchange: ", path_, " refused our hello: ", to_string(code),
+                              code == Code::unimplemented
+                                  ? ", the lender is in another pid namespace (hostPID in "
+                                    "Kubernetes), and its kernel is older than Linux 6.9"
+                                  : "")};
   }
   fd_ = std::move(fd);
   unread_replies_ = 0;

@@ -22,7 +22,9 @@ Result<Lifeline> connect_lifeline(const std::string& path, const ClientId& clien
   const int socket = lifeline.fd.get();
   const std::string hello = wire::encode(wire::Hello{.client = client});
   constexpr std::chrono::milliseconds kNone{0};  // the first message of a connection finds room
-  AQUA_TRY(send_message(socket, std::as_bytes(std::span(hello)), {}, kNone));
+  const auto sent = send_message(socket, std::as_bytes(std::span(hello)), {}, kNone);
+  // Who is refused before it has spoken finds the reason there all the same.
+  if (!sent.ok() && sent.error().code != Code::unavailable) return sent.error();
   pollfd fds[] = {{socket, POLLIN, 0}, {interrupt.fd(), POLLIN, 0}};
   const int ready = ::poll(fds, 2, static_cast<int>(patience.count()));
   if (fds[1].revents != 0)

@@ -10,6 +10,7 @@ import pathlib
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -25,16 +26,17 @@ def missing() -> str | None:
     for program in ("unshare", "nsenter", "setpriv", "curl", "openssl"):
         if not shutil.which(program):
             return f"no {program}"
-    probe = 'd=$(mktemp -d) && mount -t tmpfs none "$d" && mkdir "$d"/u "$d"/w && ' \
-            'mount -t overlay none -o "lowerdir=/etc,upperdir=$d/u,workdir=$d/w" /etc'
-    if subprocess.run(["unshare", "--mount", "--pid", "--fork", "sh", "-c", probe], capture_output=True, check=False).returncode:
-        return "no namespaces, or no overlay of file systems"
-    return None
+    probe = 'mount -t tmpfs none "$0" && mkdir "$0"/u "$0"/w && ' \
+            'mount -t overlay none -o "lowerdir=/etc,upperdir=$0/u,workdir=$0/w" /etc'
+    with tempfile.TemporaryDirectory() as scratch:
+        tried = subprocess.run(["unshare", "--mount", "--pid", "--fork", "sh", "-c", probe, scratch], capture_output=True, check=False)
+    return "no namespaces, or no overlay of file systems" if tried.returncode else None
 
 
 class Container:
-    def __init__(self, process: subprocess.Popen, user: list[str], environment: dict[str, str]):
+    def __init__(self, process: subprocess.Popen, user: list[str], environment: dict[str, str], of_its_own: bool):
         self.process, self.user, self.environment = process, user, environment
+        self.of_its_own = of_its_own  # the first of its pid namespace is the process's child
 
     def line(self) -> str:
         """The next line that it says."""
@@ -50,7 +52,11 @@ class Container:
         self.process.stdin.flush()
 
     def end(self) -> int:
-        self.process.terminate()
+        """SIGTERM, and how it ended."""
+        pid = self.process.pid
+        if self.of_its_own:
+            pid = int(pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text())
+        os.kill(pid, signal.SIGTERM)
         return self.process.wait(30)
 
 
@@ -89,7 +95,8 @@ class Node:
             user.append("--no-new-privs")
         binds = {mount["mountPath"]: str(self._source(pod, mount)) for mount in container["volumeMounts"]}
         binds |= {f"/run/image/{pathlib.Path(program).name}": program for program in self.programs} | (also or {})
-        script = ["set -e", "scratch=$(mktemp -d /tmp/aqua-scratch-XXXXXX)", 'mount -t tmpfs none "$scratch"']
+        scratch = tempfile.mkdtemp(dir=self.root)
+        script = ["set -e", f"scratch={shlex.quote(scratch)}", 'mount -t tmpfs none "$scratch"']
         for top in MADE_ANEW:
             script += [f'mkdir -p "$scratch/u{top}" "$scratch/w{top}"',
                        f'mount -t overlay none -o "lowerdir={top},upperdir=$scratch/u{top},workdir=$scratch/w{top}" {top}']
@@ -106,7 +113,7 @@ class Node:
         namespaces = ["--mount"] if pod.get("hostPID") else ["--mount", "--pid", "--fork", "--mount-proc", "--kill-child"]
         process = subprocess.Popen(["unshare", *namespaces, "bash", "-c", "\n".join(script)], env=environment, text=True,
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.containers.append(Container(process, user, environment))
+        self.containers.append(Container(process, user, environment, not pod.get("hostPID")))
         return self.containers[-1]
 
     def close(self) -> None:

@@ -45,6 +45,13 @@ with aqua_kv.Runtime.open(device="emu:1", host_bytes=128 << 20, max_peer_bytes=6
     print(swap.tier.name, flush=True)
 """
 
+REFUSED = """
+import aqua_kv
+with aqua_kv.Runtime.open(device="emu:0", host_bytes=4 << 20,
+                          callbacks=aqua_kv.Callbacks(on_log=lambda level, text: print(text, flush=True))) as rt:
+    input()
+"""
+
 
 class Pods(unittest.TestCase):
     def setUp(self):
@@ -73,7 +80,7 @@ class Pods(unittest.TestCase):
                    interpreter, "-c", program]
         return self.node.start(pod, pod["containers"][0], command, also)
 
-    def test_engines_in_containers_of_their_own_lend_to_each_other(self):
+    def test_engines_in_containers_of_their_own_lend_and_a_new_coordinator_finds_the_lease(self):
         coordinator = self.probed("coordinator.yaml")
         lender = self.engine(LENDER)
         self.assertEqual(lender.line(), "lends\n")
@@ -81,6 +88,8 @@ class Pods(unittest.TestCase):
         self.assertEqual(borrower.line(), "PEER\n")
         status = coordinator.run(["aqua", "status", "--coordinator", "unix:/run/aqua/coordinator.sock"])
         self.assertEqual(status.returncode, 0, status.stderr)
+        self.assertEqual(coordinator.end(), 0)
+        coordinator = self.probed("coordinator.yaml")
         lender.tell("")
         self.assertEqual(lender.line(), "returned 64\n")
         borrower.tell("")
@@ -89,9 +98,12 @@ class Pods(unittest.TestCase):
         self.assertEqual((lender.process.wait(60), borrower.process.wait(60)), (0, 0))
         self.assertEqual(coordinator.end(), 0)
 
-    def test_leases_outlive_the_coordinators_pod(self):
-        self.probed("coordinator.yaml").end()
-        self.probed("coordinator.yaml")
+    def test_a_coordinator_that_does_not_see_the_engines_says_what_to_do(self):
+        pod = self.node.pod("coordinator.yaml")
+        del pod["hostPID"]
+        self.assertEqual(self.node.start(pod, pod["initContainers"][0]).process.wait(60), 0)
+        self.assertIn("listening", self.node.start(pod, pod["containers"][0]).line())
+        self.assertIn("hostPID in Kubernetes", self.engine(REFUSED).line())
 
     def test_the_keeper_serves_and_ends_when_it_is_told(self):
         self.assertEqual(self.probed("keeper.yaml").end(), 0)

@@ -94,6 +94,7 @@ Result<PeerProcess> PeerProcess::of_socket(int fd, PidNamespace from) {
     }
     AQUA_ASSIGN(peer.pidfd_, pidfd_of(fd, 0));
     AQUA_ASSIGN(peer.start_time_, number_of(peer.pidfd_));
+    if (peer.proven_dead()) return Error{Code::unavailable, "the peer process is gone"};
     return peer;
   }
   const std::uint64_t before = start_time_of(peer.pid_);
