@@ -76,11 +76,14 @@ class JsonObject {
   void fail(std::string_view what) {
     if (error_.empty()) error_ = concat(where_, ": ", what);
   }
-  // invalid_argument: the first error, else a key that nobody read.
+  // invalid_argument: the first error and, since it may be what is missing, a key that nobody read.
   [[nodiscard]] Result<void> finish() {
-    if (error_.empty()) {
+    if (value_.is_object()) {
       for (const auto& [key, unused] : value_.items()) {
-        if (!read_.contains(key)) fail(concat("unknown key '", key.substr(0, 40), "'"));
+        if (read_.contains(key)) continue;
+        const std::string unknown = concat("unknown key '", key.substr(0, 40), "'");
+        error_ = error_.empty() ? concat(where_, ": ", unknown) : concat(error_, "; ", unknown);
+        break;
       }
     }
     if (error_.empty()) return {};

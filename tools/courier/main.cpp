@@ -80,7 +80,8 @@ aqua::Result<int> run(const Given& given) {
       std::_Exit(0);
     }
     const auto read = courier->reload();
-    say(read.ok() ? "certificates were read again" : read.error().message);
+    say(read.ok() ? "certificates were read again; all else takes a restart"
+                  : aqua::concat(read.error().message, "; those in use stay"));
   }
 }
 

@@ -63,8 +63,8 @@ Result<DoorOptions> read_door(const Json& json) {
   return door;
 }
 
-Result<Route> read_route(const Json& json) {
-  JsonObject object(json, "carry");
+Result<Route> read_route(const Json& json, std::size_t number) {
+  JsonObject object(json, concat("carry[", number, "]"));
   Route route{.pool = read_name(object, "pool"), .from = read_name(object, "from")};
   route.to = read_name(object, "to");
   route.peer = object.text("peer");
@@ -78,10 +78,23 @@ Result<Route> read_route(const Json& json) {
   return route;
 }
 
+// Where text that is no JSON stops being any.
+std::string syntax_error(std::string_view text) {
+  try {
+    [[maybe_unused]] const Json parsed = Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    return error.what();
+  }
+  return "nested too deeply";
+}
+
 }  // namespace
 
 Result<CourierOptions> parse_options(std::string_view text) {
   const Json json = parse_shallow(text, keeper_wire::kDeepest);
+  if (json.is_discarded()) {
+    return Error{Code::invalid_argument, concat("not JSON: ", syntax_error(text))};
+  }
   JsonObject object(json, "courier");
   CourierOptions options{.keeper = object.text_or("keeper", "")};
   options.files.identity = {object.text("certificate"), object.text("key")};
@@ -97,7 +110,7 @@ Result<CourierOptions> parse_options(std::string_view text) {
   }
   if (carry == nullptr) return options;
   for (const Json& one : *carry) {
-    AQUA_ASSIGN(Route route, read_route(one));
+    AQUA_ASSIGN(Route route, read_route(one, options.routes.size()));
     const bool twice = std::ranges::any_of(options.routes, [&](const Route& other) {
       return other.pool == route.pool && other.from == route.from && other.to == route.to &&
              other.peer == route.peer;

@@ -32,7 +32,11 @@ Result<KeeperConnection> KeeperConnection::connect(const std::string& path) {
   std::string at = path_or_default(path);
   auto fd = connect_seqpacket(at, kPatience);
   if (!fd.ok() && fd.error().code == Code::invalid_argument) return std::move(fd).error();
-  if (!fd.ok()) return away(at, fd.error());
+  if (!fd.ok()) {
+    return Error{Code::unavailable, concat("keeper: ", fd.error().message,
+                                           ": aqua-keeper is to run as this user, and to have its "
+                                           "socket there (AQUA_KEEPER says where)")};
+  }
   AQUA_TRY(check_listener(fd->get(), concat("keeper: ", at)));
   return KeeperConnection(std::move(at), std::move(fd).value());
 }

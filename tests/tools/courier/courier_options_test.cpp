@@ -45,20 +45,22 @@ TEST(CourierOptions, EachMistakeIsNamed) {
     return text.find(part) != std::string::npos;
   };
   EXPECT_TRUE(has(complaint(R"("key": "a.key",)", ""), "key is missing"));
+  EXPECT_TRUE(has(complaint(R"("key":)", R"("kye":)"), "key is missing; unknown key 'kye'"));
   EXPECT_TRUE(has(complaint(R"("keeper")", R"("kepper")"), "unknown key 'kepper'"));
   EXPECT_TRUE(has(complaint(R"("[::]:7451")", R"("7451")"), "listen: address"));
   EXPECT_TRUE(has(complaint(R"(["b.test"])", "[]"), "nobody may connect"));
   EXPECT_TRUE(has(complaint(R"(["b.test"])", "[4]"), "peers is not a list"));
-  EXPECT_TRUE(has(complaint(R"("pool": "smollm2")", R"("pool": "")"), "carry: pool"));
+  EXPECT_TRUE(has(complaint(R"("pool": "smollm2")", R"("pool": "")"), "carry[0]: pool"));
   EXPECT_TRUE(has(complaint(R"("keeper")", R"("metrics": "9464", "keeper")"), "metrics is not"));
   EXPECT_TRUE(has(complaint(R"("parcels": 16)", R"("parcels": 0)"), "parcels"));
-  EXPECT_TRUE(has(complaint(R"("peer": "b.test",)", ""), "carry: peer"));
+  EXPECT_TRUE(has(complaint(R"("peer": "b.test",)", ""), "carry[0]: peer"));
   const std::string route =
       R"({"pool": "smollm2", "from": "prefill", "to": "decode", "peer": "b.test", )"
       R"("address": "elsewhere:1"}, )";
   EXPECT_TRUE(has(complaint(R"("carry": [)", R"("carry": [)" + route), "there twice"));
   EXPECT_TRUE(has(complaint(R"("connections": 2})", R"("connections": 60})"), "68 connections"));
   EXPECT_EQ(parse_options("{").error().code, Code::invalid_argument);
+  EXPECT_TRUE(has(complaint(R"("certificate")", "certificate"), "line 2, column")) << kWhole;
   EXPECT_TRUE(
       has(parse_options(R"({"certificate": "a", "key": "b", "authority": "c"})").error().message,
           "nothing to do"));

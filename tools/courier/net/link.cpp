@@ -8,10 +8,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
+#include "base/text/plain_name.hpp"
 #include "base/try.hpp"
 #include "tools/courier/net/sockets.hpp"
 
@@ -25,13 +28,53 @@ Error away(std::string_view what) {
   return Error{Code::unavailable, concat("courier: ", what)};
 }
 
-// Why OpenSSL has ended a connection: what is wrong with the other's certificate, where that is it.
+// Whether the other side has said by TLS that it does not take our certificate.
+bool is_about_our_certificate(unsigned long error) {
+  switch (ERR_GET_REASON(error)) {
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+    case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Why OpenSSL has ended a connection: what is wrong with the other's certificate or with ours,
+// where that is it.
 Error not_trusted(SSL* ssl) {
-  const Error reason = tls::tls_error("courier: TLS");  // empties OpenSSL's queue in any case
+  const bool ours = is_about_our_certificate(::ERR_peek_error());
+  const Error reason = tls::tls_error(ours ? "courier: the other side refuses our certificate"
+                                           : "courier: TLS");  // empties the queue
   const long verified = ::SSL_get_verify_result(ssl);
   if (verified == X509_V_OK) return {Code::permission_denied, reason.message};
+  const char* const wanted = ::SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
   return {Code::permission_denied,
-          concat("courier: the other's certificate: ", ::X509_verify_cert_error_string(verified))};
+          concat("courier: the other's certificate: ", ::X509_verify_cert_error_string(verified),
+                 verified == X509_V_ERR_HOSTNAME_MISMATCH && wanted != nullptr
+                     ? concat(", it is not of ", wanted)
+                     : "")};
+}
+
+// The DNS names of a certificate, for a message.
+std::string names_of(X509* certificate) {
+  const std::unique_ptr<GENERAL_NAMES, decltype(&::GENERAL_NAMES_free)> all(
+      static_cast<GENERAL_NAMES*>(
+          ::X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)),
+      &::GENERAL_NAMES_free);
+  constexpr int kMost = 4;
+  std::string names;
+  for (int i = 0; i < std::min(kMost, sk_GENERAL_NAME_num(all.get())); ++i) {
+    const GENERAL_NAME* const one = sk_GENERAL_NAME_value(all.get(), i);
+    if (one->type != GEN_DNS) continue;
+    const std::string name(reinterpret_cast<const char*>(::ASN1_STRING_get0_data(one->d.dNSName)),
+                           static_cast<std::size_t>(::ASN1_STRING_length(one->d.dNSName)));
+    if (is_plain(name)) names += concat(names.empty() ? "" : ", ", name.substr(0, 253));
+  }
+  return names.empty() ? "without a DNS name" : names;
 }
 
 }  // namespace
@@ -69,7 +112,9 @@ Result<Link> Link::accept(const MutualTls& identity, UniqueFd socket,
     return ::X509_check_host(certificate, one.data(), one.size(), kNameRules, nullptr) == 1;
   });
   if (name == names.end()) {
-    const Error why{Code::permission_denied, "who connects has none of the names of peers here"};
+    const Error why{Code::permission_denied,
+                    concat("who connects has none of the names of peers here: its certificate is ",
+                           names_of(certificate))};
     (void)link.say(Refused{0, why});
     return why;
   }

@@ -3,10 +3,12 @@
 
 #include <httplib.h>
 
+#include <cerrno>
 #include <thread>
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/errno_error.hpp"
 #include "base/try.hpp"
 #include "tools/courier/net/sockets.hpp"
 #include "tools/http/metric_families.hpp"
@@ -81,11 +83,13 @@ Result<std::unique_ptr<MetricsPage>> MetricsPage::open(const std::string& addres
     answer.set_content(concat(up, " of ", routes, " connections to others are up\n"), "text/plain");
   });
   const int port = std::stoi(parsed.port);
+  errno = 0;
   impl->port = port == 0 ? impl->server.bind_to_any_port(parsed.host)
                : impl->server.bind_to_port(parsed.host, port) ? port
                                                               : -1;
   if (impl->port < 0) {
-    return Error{Code::unavailable, concat("courier: metrics: cannot listen at ", address)};
+    const std::string why = errno == 0 ? "" : concat(": ", errno_error("listen").message);
+    return Error{Code::unavailable, concat("courier: metrics: cannot listen at ", address, why)};
   }
   impl->thread = std::thread([&server = impl->server] { server.listen_after_bind(); });
   return std::unique_ptr<MetricsPage>(new MetricsPage(std::move(impl)));
