@@ -51,12 +51,12 @@ class Container:
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 
-    def end(self) -> int:
-        """SIGTERM, and how it ended."""
+    def end(self, by: signal.Signals = signal.SIGTERM) -> int:
+        """Signals it, and how it ended. With the first of a pid namespace all others in it end."""
         pid = self.process.pid
         if self.of_its_own:
             pid = int(pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text())
-        os.kill(pid, signal.SIGTERM)
+        os.kill(pid, by)
         return self.process.wait(30)
 
 
@@ -118,8 +118,8 @@ class Node:
 
     def close(self) -> None:
         for container in self.containers:
-            container.process.kill()
-            container.process.wait()
+            if container.process.poll() is None:
+                container.end(signal.SIGKILL)
             container.process.stdin.close()
             container.process.stdout.close()
         shutil.rmtree(self.root)
