@@ -65,6 +65,7 @@ class JsonObject {
   [[nodiscard]] const nlohmann::json* take(const char* key) {
     read_.insert(key);
     if (!has(key)) {
+      is_missing_ = is_missing_ || error_.empty();
       fail(concat(key, " is missing"));
       return nullptr;
     }
@@ -76,9 +77,10 @@ class JsonObject {
   void fail(std::string_view what) {
     if (error_.empty()) error_ = concat(where_, ": ", what);
   }
-  // invalid_argument: the first error and, since it may be what is missing, a key that nobody read.
+  // invalid_argument: the first error, else a key that nobody read; both where a key is missing,
+  // since the other one may be it, misspelt.
   [[nodiscard]] Result<void> finish() {
-    if (value_.is_object()) {
+    if (error_.empty() || is_missing_) {
       for (const auto& [key, unused] : value_.items()) {
         if (read_.contains(key)) continue;
         const std::string unknown = concat("unknown key '", key.substr(0, 40), "'");
@@ -94,6 +96,7 @@ class JsonObject {
   const nlohmann::json& value_;
   std::string where_;
   std::set<std::string> read_;
+  bool is_missing_ = false;  // the first error is that a key is missing
   std::string error_;
 };
 

@@ -61,7 +61,8 @@ class Container:
 
 
 class Node:
-    """A node with `programs` in the image, by their paths; `secrets` and `maps` are folders of files by name."""
+    """A node called `name`, whose image has these programs (paths). What Secrets and ConfigMaps hold is put into folders,
+    by the volume's name, in `volumes`."""
 
     def __init__(self, manifests: pathlib.Path, name: str, programs: list[str]):
         self.manifests, self.name, self.programs = manifests, name, programs
@@ -87,9 +88,8 @@ class Node:
         """Starts one, with another command where one is given, and folders of this machine beside its own."""
         context = {**pod.get("securityContext", {}), **container.get("securityContext", {})}
         capabilities = [f"+{name.lower()}" for name in context["capabilities"].get("add", [])]
-        groups = [str(context["fsGroup"])] if "fsGroup" in context else []
         user = ["setpriv", f"--reuid={context['runAsUser']}", f"--regid={context.get('runAsGroup', 0)}",
-                f"--groups={groups[0]}" if groups else "--clear-groups",
+                f"--groups={context['fsGroup']}" if "fsGroup" in context else "--clear-groups",
                 f"--bounding-set={','.join(['-all', *capabilities])}", "--inh-caps=-all"]
         if context["allowPrivilegeEscalation"] is False:
             user.append("--no-new-privs")

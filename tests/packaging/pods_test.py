@@ -9,7 +9,6 @@ cannot play a node, saying why.
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import unittest

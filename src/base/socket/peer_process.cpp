@@ -46,8 +46,7 @@ std::uint64_t start_time_of(std::int64_t pid) {
 
 Error too_old() {
   return {Code::unimplemented,
-          "the peer is in another pid namespace, and this kernel cannot tell such processes apart: "
-          "give both the host's (hostPID in Kubernetes), or Linux 6.9"};
+          "the peer is in another pid namespace, whose processes Linux tells apart from 6.9 on"};
 }
 
 Result<UniqueFd> pidfd_of(int socket, std::int64_t pid) {

@@ -37,7 +37,7 @@ bool is_about_our_certificate(unsigned long error) {
     case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
     case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
-    case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:  // not signed by the authority of that name
+    case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:  // its signature is not the authority's
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
       return true;
     default:
