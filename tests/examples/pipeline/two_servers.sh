@@ -13,7 +13,7 @@ directory=$(mktemp -d)
 a=aqua-a-$$ b=aqua-b-$$ work=
 # shellcheck disable=SC2317  # the trap calls it
 tidy() {
-  [ -z "$work" ] || kill "$work" 2>/dev/null || true
+  if [ -n "$work" ]; then kill "$work"; wait "$work" || true; fi  # it ends what it has started
   rm -rf "$directory"
   ip netns delete "$a" 2>/dev/null || true
   ip netns delete "$b" 2>/dev/null || true
@@ -21,10 +21,9 @@ tidy() {
 trap tidy EXIT
 "$certificates" "$directory" prefill.test decode.test >/dev/null
 # With 7 layers, 6 heads of 16 bytes, keys and values: 1,344 bytes a token.
-run() {
-  "$pipeline" --requests 8 --batch 4 --prefill 2x2 --decode 3x1 --two-servers "$directory" --keeper-binary "$keeper" \
-    --courier-binary "$courier" "$@"
-}
+command=("$pipeline" --requests 8 --batch 4 --prefill 2x2 --decode 3x1 --two-servers "$directory"
+  --keeper-binary "$keeper" --courier-binary "$courier")
+run() { "${command[@]}" "$@"; }
 run --requests 16 --kill courier:0@10% --kill courier:1@30% --kill decode:1@50% --kill prefill:1@60% --kill courier:0@80%
 run --flip-a-byte && { echo "FAILED: a flipped byte was not noticed"; exit 1; }
 
@@ -37,25 +36,23 @@ ip -n "$a" address add 10.99.7.1/24 dev link0
 ip -n "$b" address add 10.99.7.2/24 dev link0
 for one in "$a" "$b"; do ip -n "$one" link set link0 up; ip -n "$one" link set lo up; done
 received() { ip netns exec "$b" cat /sys/class/net/link0/statistics/rx_bytes; }
-over_the_link() {
-  run --prompt-tokens 400 --prefill-network "$a" --decode-network "$b" --decode-address 10.99.7.2 --json >"$directory/result"
-}
+over_the_link=(--prompt-tokens 400 --prefill-network "$a" --decode-network "$b" --decode-address 10.99.7.2 --json)
 all_is_well() {  # STATUS
   cat "$directory/result"
   [ "$1" -eq 0 ] && grep -q '"equal_answers": 8,' "$directory/result" && grep -q '"segments_left": 0,' "$directory/result"
 }
 status=0
-over_the_link || status=$?
+run "${over_the_link[@]}" >"$directory/result" || status=$?
 all_is_well $status
 least=$((8 * 200 * 1344))  # prompts have 200 tokens at least
 whole=$(received)
 echo "$whole bytes crossed the link; the KV of all prompts has $least at least"
 [ "$whole" -ge "$least" ] || { echo "FAILED: not all KV crossed the link"; exit 1; }
 
-over_the_link &
+"${command[@]}" "${over_the_link[@]}" >"$directory/result" &
 work=$!
 until [ $(($(received) - whole)) -ge $((least / 4)) ]; do
-  kill -0 $work 2>/dev/null || { echo "FAILED: it ended before a quarter of the KV had crossed"; exit 1; }
+  [ -e /proc/$work/exe ] || { work=; echo "FAILED: it ended before a quarter of the KV had crossed"; exit 1; }
 done
 ip -n "$a" link set link0 down
 cut=$(($(received) - whole))
