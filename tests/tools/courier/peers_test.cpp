@@ -14,9 +14,15 @@ namespace {
 
 class CourierPeers : public ::testing::Test {
  protected:
+  testing::ChildProcess courier_of_a() {
+    return testing::ChildProcess({AQUA_COURIER_PROGRAM, "--config", servers_.path("a.json")});
+  }
   // What the real program says of `a`'s file, until it says this.
   bool is_said(const std::string& part) {
-    testing::ChildProcess courier({AQUA_COURIER_PROGRAM, "--config", servers_.path("a.json")});
+    testing::ChildProcess courier = courier_of_a();
+    return is_said(courier, part);
+  }
+  static bool is_said(testing::ChildProcess& courier, const std::string& part) {
     for (std::string line = courier.read_line(); !line.empty(); line = courier.read_line()) {
       if (line.find(part) != std::string::npos) return true;
     }
@@ -42,6 +48,14 @@ TEST_F(CourierPeers, OneWhoseNameIsNotListedIsHungUpOn) {
   servers_.kill_a();
   servers_.authority().issue("c.test", servers_.path("a.pem"), servers_.path("a.key"));
   EXPECT_TRUE(is_said("its certificate is c.test"));
+}
+
+TEST_F(CourierPeers, ASecondOneOfAServerTakesItsRoutesAndTheFirstHearsIt) {
+  servers_.kill_a();
+  testing::ChildProcess first = courier_of_a();
+  ASSERT_TRUE(is_said(first, "connected to b.test"));
+  testing::ChildProcess second = courier_of_a();
+  EXPECT_TRUE(is_said(first, "another courier of a.test has taken"));
 }
 
 TEST_F(CourierPeers, OneOfAnotherAuthorityIsRefused) {

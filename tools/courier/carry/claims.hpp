@@ -37,6 +37,11 @@ class Claims {
     forget(kind);
     return Error{Code::cancelled, "courier: a later one came"};
   }
+  // Whether a later one waits for who has claimed it.
+  [[nodiscard]] bool is_awaited(const std::string& kind) {
+    const MutexLock lock(mu_);
+    return lines_.at(kind).waiting != 0;
+  }
   // Whoever has claimed it has let go of everything.
   void release(const std::string& kind) {
     const MutexLock lock(mu_);

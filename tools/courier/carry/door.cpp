@@ -173,6 +173,10 @@ Result<void> Door::serve(UniqueFd socket, Visit& visit, std::string& who) {
     --counters_.links_in;
     ++counters_.lost_links;
     if (served.error().code == Code::unavailable) return served;
+    if (served.error().code == Code::cancelled && claims_.is_awaited(kind)) {
+      return refuse({Code::cancelled, concat("courier: another courier of ", who,
+                                             " has taken this connection's place")});
+    }
     return refuse(served.error());
   };
   auto received = receive();  // what it had of the keeper's has been given back

@@ -31,11 +31,7 @@ Result<void> Receiver::serve() {
     const auto patience = std::chrono::milliseconds(Link::kPatience).count();
     const int left = link_.has_bytes() ? 0 : bytes_are_due ? static_cast<int>(patience) : -1;
     const int ready = ::poll(watched.data(), watched.size(), left);
-    if (watched[0].revents != 0) {
-      return Error{
-          Code::cancelled,
-          "courier: stopping, or another courier with this certificate has this route now"};
-    }
+    if (watched[0].revents != 0) return Error{Code::cancelled, "courier: stopping"};
     const bool news = std::any_of(watched.begin() + 2, watched.end(),
                                   [](const pollfd& one) { return one.revents != 0; });
     if (news) AQUA_TRY(hear_keeper());
