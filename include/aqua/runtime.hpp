@@ -205,8 +205,8 @@ class AQUA_API Runtime {
   //   failed_precondition  the profile is not complete, and has no role yet
   [[nodiscard]] static Result<Runtime> open(const RuntimeOptions& options);
   // Gives back what is leased, withdraws what is offered, leaves. Blocks until the transfers in
-  // flight have ended, and about a second more at most. Every tensor, pool and pin must be gone;
-  // memory that others still hold lives on in their hands.
+  // flight and the last uses of pins have ended, and about a second more at most. Every tensor,
+  // pool and pin must be gone; memory that others still hold lives on in their hands.
   ~Runtime();
   Runtime(Runtime&&) noexcept;
   Runtime& operator=(Runtime&&) noexcept;  // closes what it held before

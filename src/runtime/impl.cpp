@@ -72,6 +72,8 @@ Runtime::Impl::~Impl() {
   unmap_queue_.stop();
   callbacks_.stop();
   if (borrower_ != nullptr) borrower_->close();
+  // What was posted under pins of freed tensors may write until it has ended, to host memory too.
+  if (table_ != nullptr) table_->deferred().drain();
   if (exporter_ != nullptr) lender_.close();
   if (coordinator_ != nullptr) coordinator_->close();
 }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <time.h>
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <thread>
@@ -32,6 +33,26 @@ TEST(Idle, ABorrowerWithoutACoordinatorSleeps) {
   const milliseconds before = processor_time();
   std::this_thread::sleep_for(milliseconds(400));
   EXPECT_LT(processor_time() - before, milliseconds(200));
+}
+
+// The kernel takes its time, so that it still runs when the runtime closes.
+TEST(ClosingAlone, WaitsForWorkOnWhatWasFreed) {
+  auto runtime = Runtime::open({.device = "emu:0", .coordinator = "none", .host_bytes = 64_MiB});
+  ASSERT_TRUE(runtime.ok()) << runtime.error().message;
+  auto tensor = runtime->allocate({.bytes = 1_MiB, .name = "freed"});
+  ASSERT_TRUE(tensor.ok());
+  auto pin = tensor->pin(Access::write, Stream{});
+  ASSERT_TRUE(pin.ok());
+  std::atomic<bool> written = false;
+  ASSERT_TRUE(emulated::launch(*runtime, Stream{}, [&written, to = pin->data()] {
+                std::this_thread::sleep_for(milliseconds(100));
+                std::memset(emulated::kernel_view(to), 1, 1_MiB);
+                written = true;
+              }).ok());
+  pin->release();
+  *tensor = AquaTensor{};
+  { const Runtime closed = std::move(runtime).value(); }
+  EXPECT_TRUE(written);
 }
 
 TEST_F(Closing, EndsTheWaitForAReclaim) {
