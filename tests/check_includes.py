@@ -39,7 +39,7 @@ PURE_BASE = ("base/concat.hpp", "base/fnv1a.hpp", "base/try.hpp", "base/ids.hpp"
 PURE_ROOMS = {"src/groups", "src/layout", "src/parcel"}
 HEAVY = re.compile(r"(spdlog/.*|httplib\.h|nlohmann/json\.hpp)$")
 ABOUT_JSON = {"src/base/json_object.hpp", "src/base/shallow_json.hpp", "src/northbound/profile_fields.hpp",
-              "src/wire/json.hpp"}
+              "src/wire/json/json.hpp"}
 PROGRAM = re.compile(r"^int main\(")
 CLOCK = re.compile(r"\b(system|steady|high_resolution)_clock::now\b|\brandom_device\b")
 

@@ -7,7 +7,7 @@
 
 #include "base/try.hpp"
 #include "wire/codec.hpp"
-#include "wire/fields.hpp"
+#include "wire/json/fields.hpp"
 
 namespace aqua::wire {
 

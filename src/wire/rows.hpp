@@ -4,8 +4,8 @@
 
 #include "ledger/ledger.hpp"
 #include "wire/events.hpp"
-#include "wire/fields.hpp"
-#include "wire/json.hpp"
+#include "wire/json/fields.hpp"
+#include "wire/json/json.hpp"
 
 namespace aqua::wire {
 

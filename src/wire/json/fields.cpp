@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "wire/fields.hpp"
+#include "wire/json/fields.hpp"
 
 #include "base/text/control_characters.hpp"
 

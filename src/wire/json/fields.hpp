@@ -15,7 +15,7 @@
 #include "aqua/result.hpp"
 #include "base/concat.hpp"
 #include "base/ids.hpp"
-#include "wire/json.hpp"
+#include "wire/json/json.hpp"
 #include "wire/limits.hpp"
 
 namespace aqua::wire {

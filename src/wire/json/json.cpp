@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "wire/json.hpp"
+#include "wire/json/json.hpp"
 
 #include "base/concat.hpp"
 #include "wire/limits.hpp"
