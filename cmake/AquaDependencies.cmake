@@ -24,7 +24,7 @@ if(AQUA_PROGRAMS)
   endif()
 
   find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto SSL)
-  find_package(CURL 7.85 REQUIRED)  # the aqua command, which asks coordinators of other machines
+  find_package(CURL 7.85 REQUIRED)  # over TLS: coordinators of other machines; etcd
 
   find_package(prometheus-cpp QUIET COMPONENTS core)
   if(NOT TARGET prometheus-cpp::core)

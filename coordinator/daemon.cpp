@@ -12,6 +12,7 @@
 #include "base/try.hpp"
 #include "coordinator/host.hpp"
 #include "coordinator/http/listener.hpp"
+#include "coordinator/servers/server_owner.hpp"
 #include "coordinator/store/memory_store.hpp"
 #include "coordinator/store/sqlite_store.hpp"
 
@@ -81,9 +82,9 @@ Result<std::unique_ptr<Store>> open_store(const Options& options, const DataDir&
 
 }  // namespace
 
-Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::shared_ptr<Store> store,
-               RestoredState& restored, std::unique_ptr<TlsIdentity> tls,
-               const std::function<void(const Error&)>& on_fatal)
+Daemon::Daemon(const Options& options, const ServerOwner& owner, DataDir data, const Host& host,
+               std::shared_ptr<Store> store, RestoredState& restored,
+               std::unique_ptr<TlsIdentity> tls, const std::function<void(const Error&)>& on_fatal)
     : drain_timeout_(options.drain_timeout),
       data_(std::move(data)),
       metrics_(AQUA_VERSION),
@@ -96,6 +97,8 @@ Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::shar
                 .on_fatal = on_fatal}),
       groups_(std::move(store), std::move(restored.groups), service_,
               {.max_watches = group_watches(options), .on_fatal = on_fatal}),
+      servers_(options.server,
+               [this, options = options.server, owner] { return describe(options, owner); }),
       tokens_(options.tokens),
       peers_(options.peers),
       tls_(std::move(tls)),
@@ -105,6 +108,7 @@ Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::shar
            .journal = journal_,
            .metrics = metrics_,
            .readiness = readiness_,
+           .servers = servers_,
            .version = AQUA_VERSION,
            .server = host.boot,
            .host = host_name(),
@@ -127,10 +131,11 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
     AQUA_ASSIGN(tls, TlsIdentity::load(options.tls));
   }
   AQUA_ASSIGN(DataDir data, DataDir::open(options.data));
+  AQUA_ASSIGN(const ServerOwner owner, server_owner(data.path()));
   const Host host = this_host();
   AQUA_ASSIGN(std::unique_ptr<Store> store, open_store(options, data, host));
   AQUA_ASSIGN(RestoredState restored, restore(*store, host, options.limits, LedgerService::now()));
-  std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(data), host, std::move(store),
+  std::unique_ptr<Daemon> daemon(new Daemon(options, owner, std::move(data), host, std::move(store),
                                             restored, std::move(tls), on_fatal));
   AQUA_TRY(daemon->groups_.begin());
   const SocketAccess access{options.socket_mode, options.peers.group};
@@ -143,8 +148,27 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
                                     daemon->peers_, daemon->service_, daemon->groups_,
                                     daemon->sessions_, std::move(restored.processes)));
   AQUA_TRY(daemon->listen(options));
+  daemon->servers_.begin();
   daemon->readiness_.set(Readiness::State::ready);
   return daemon;
+}
+
+wire::Server Daemon::describe(const ServerOptions& options, const ServerOwner& owner) {
+  const Tally tally = journal_.tally();
+  wire::Server server{.name = options.name,
+                      .host = api_.host,
+                      .version = api_.version,
+                      .coordinator = options.coordinator,
+                      .owner = owner};
+  server.clients = service_.with([](ledger::Ledger& ledger, ledger::Time) {
+    return static_cast<std::uint64_t>(ledger.clients().size());
+  });
+  for (const auto& [state, count] : groups_.numbers().groups) server.groups += count;
+  for (const ledger::SlabState state : ledger::kSlabStates) {
+    if (state != ledger::SlabState::returned) server.lent_bytes += tally.of(state).bytes;
+  }
+  for (const auto& [pair, loan] : tally.loans()) server.held_bytes += loan.bytes;
+  return server;
 }
 
 Result<void> Daemon::listen(const Options& options) {
@@ -179,6 +203,7 @@ Daemon::~Daemon() {
   if (https_) https_->stop(until);
   http_.stop(until);
   lifeline_.reset();
+  servers_.stop();
 }
 
 }  // namespace aqua::coordinator

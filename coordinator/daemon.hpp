@@ -21,6 +21,7 @@
 #include "coordinator/http/router.hpp"
 #include "coordinator/lifeline_server.hpp"
 #include "coordinator/options.hpp"
+#include "coordinator/servers/server_directory.hpp"
 #include "coordinator/service/group_service.hpp"
 #include "coordinator/service/ledger_service.hpp"
 #include "coordinator/service/restored_state.hpp"
@@ -55,8 +56,10 @@ class Daemon {
 
  private:
   [[nodiscard]] Result<void> listen(const Options& options);
-  Daemon(const Options& options, DataDir data, const Host& host, std::shared_ptr<Store> store,
-         RestoredState& restored, std::unique_ptr<TlsIdentity> tls,
+  // What other servers are told of this one.
+  [[nodiscard]] wire::Server describe(const ServerOptions& options, const ServerOwner& owner);
+  Daemon(const Options& options, const ServerOwner& owner, DataDir data, const Host& host,
+         std::shared_ptr<Store> store, RestoredState& restored, std::unique_ptr<TlsIdentity> tls,
          const std::function<void(const Error&)>& on_fatal);
 
   const std::chrono::milliseconds drain_timeout_;
@@ -70,6 +73,7 @@ class Daemon {
   LedgerService service_;
   GroupService groups_;
   Sessions sessions_;
+  ServerDirectory servers_;
   TokenBook tokens_;
   PeerAccess peers_;
   std::unique_ptr<TlsIdentity> tls_;  // nullptr: none

@@ -11,6 +11,7 @@
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "coordinator/http/request_head.hpp"
+#include "tools/curl/origin.hpp"
 #include "wire/limits.hpp"
 
 namespace aqua::coordinator {
@@ -50,6 +51,17 @@ constexpr OptionSpec kTable[] = {
      "its certificate and those that lead to the authority, PEM; read again by SIGHUP"},
     {"tls-key", Kind::text, "FILE",
      "the certificate's key, PEM, mode 600 or root's 640; read again by SIGHUP"},
+    {"server", Kind::text, "NAME", "what other servers call this one (its host's name)"},
+    {"advertise", Kind::text, "https://HOST:PORT",
+     "where operators of other servers ask this coordinator (nowhere)"},
+    {"etcd", Kind::text, "URL[,URL]...",
+     "members of the etcd where servers find each other, http:// or https://HOST:PORT (none)"},
+    {"etcd-authority", Kind::text, "FILE",
+     "of https: the authority that signs the members' certificates, PEM (the system's)"},
+    {"etcd-user", Kind::text, "NAME", "who this is to etcd (nobody: no password is asked for)"},
+    {"etcd-password", Kind::text, "FILE", "its password, the first line"},
+    {"server-ttl", Kind::number, "MS",
+     "silence after which other servers take this one for gone, whole seconds (10000)"},
     {"max-watches", Kind::number, "N", "long polls at one time; more get 503 (512)"},
     {"max-rate", Kind::number, "N", "requests a second of one caller; more get 429 (5000)"},
     {"max-concurrent", Kind::number, "N", "requests at one time of one caller; more get 429 (64)"},
@@ -160,6 +172,36 @@ Result<void> set_proxy_host(std::string& host, std::string_view value) {
   return expected(value, "a host's name");
 }
 
+Result<void> set_server_name(std::string& name, std::string_view value) {
+  constexpr std::size_t kMost = 64;
+  const bool is_name = std::ranges::all_of(value, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  });
+  if (value.empty() || value.size() > kMost || !is_name)
+    return expected(value, concat("1 to ", kMost, " of a-z, A-Z, 0-9, '.', '_' and '-'"));
+  name = value;
+  return {};
+}
+
+Result<void> set_members(std::vector<std::string>& members, std::string_view value) {
+  members.clear();
+  for (std::size_t from = 0; from <= value.size();) {
+    const std::size_t comma = std::min(value.find(',', from), value.size());
+    AQUA_ASSIGN(const curl::Origin member, curl::parse_origin(value.substr(from, comma - from)));
+    members.push_back(to_string(member));
+    from = comma + 1;
+  }
+  return {};
+}
+
+Result<void> set_advertised(std::string& address, std::string_view value) {
+  AQUA_ASSIGN(const curl::Origin origin, curl::parse_origin(value));
+  if (origin.scheme != "https") return expected(value, "https://HOST:PORT");
+  address = to_string(origin);
+  return {};
+}
+
 }  // namespace
 
 std::span<const OptionSpec> option_table() {
@@ -188,6 +230,12 @@ Result<void> set_option(Options& options, std::string_view name, std::string_vie
   if (name == "tls-cert") return set_path(options.tls.certificate, value, "a file");
   if (name == "tls-key") return set_path(options.tls.key, value, "a file");
   if (name == "proxy-host") return set_proxy_host(options.admission.proxy_host, value);
+  if (name == "server") return set_server_name(options.server.name, value);
+  if (name == "advertise") return set_advertised(options.server.coordinator, value);
+  if (name == "etcd") return set_members(options.server.etcd.members, value);
+  if (name == "etcd-authority") return set_path(options.server.etcd.authority, value, "a file");
+  if (name == "etcd-user") return set_path(options.server.etcd.user, value, "a name");
+  if (name == "etcd-password") return set_path(options.server.etcd.password_file, value, "a file");
   AQUA_ASSIGN(const bool is_limit, set_limit(options, name, value));
   if (is_limit) return {};
   if (name == "listen") {
@@ -204,6 +252,9 @@ Result<void> set_option(Options& options, std::string_view name, std::string_vie
     AQUA_ASSIGN(options.limits.client_ttl, duration(value));
   } else if (name == "lease-ttl") {
     AQUA_ASSIGN(options.limits.lease_ttl, duration(value));
+  } else if (name == "server-ttl") {
+    AQUA_ASSIGN(const std::uint64_t ttl, number(value, 2000, 600'000));
+    options.server.ttl = std::chrono::ceil<std::chrono::seconds>(std::chrono::milliseconds(ttl));
   } else if (name == "share-producers") {
     AQUA_ASSIGN(options.limits.share_producers, truth(value));
   } else if (name == "share-device") {

@@ -10,6 +10,7 @@
 #include "base/own_directory.hpp"
 #include "base/try.hpp"
 #include "coordinator/config_file.hpp"
+#include "coordinator/host.hpp"
 #include "coordinator/option_table.hpp"
 #include "wire/limits.hpp"
 
@@ -160,6 +161,20 @@ Result<void> check_tls(const Options& options) {
                "--tls-listen, --tls-cert and --tls-key go together: give all three or none"};
 }
 
+// Where there is no etcd to ask, nothing is said of how.
+Result<void> check_servers(Options& options) {
+  ServerOptions& server = options.server;
+  if (server.name.empty()) server.name = host_name();
+  if (!options.settings.contains("etcd")) {
+    for (const char* name : {"etcd-authority", "etcd-user", "etcd-password", "server-ttl"}) {
+      if (options.settings.contains(name))
+        return Error{Code::invalid_argument, concat("--", name, " goes with --etcd")};
+    }
+  }
+  if (server.etcd.user.empty() == server.etcd.password_file.empty()) return {};
+  return Error{Code::invalid_argument, "--etcd-user and --etcd-password go together"};
+}
+
 }  // namespace
 
 Result<Options> parse_options(std::span<const char* const> arguments) {
@@ -173,6 +188,7 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   AQUA_TRY(take_all(options, line));
   AQUA_TRY(fill_in_paths(options));
   AQUA_TRY(check_tls(options));
+  AQUA_TRY(check_servers(options));
   return options;
 }
 

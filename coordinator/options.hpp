@@ -17,6 +17,7 @@
 #include "coordinator/access/peer.hpp"
 #include "coordinator/common/log.hpp"
 #include "coordinator/http/admission.hpp"
+#include "coordinator/servers/server_directory.hpp"
 #include "coordinator/service/ledger_service.hpp"
 #include "coordinator/store/checkpointer.hpp"
 #include "coordinator/tls/tls_identity.hpp"
@@ -39,6 +40,7 @@ struct Options {
   std::string tokens;                       // file of bearer tokens; default: <data>/tokens
   std::optional<wire::Address> tls_listen;  // TCP, with TLS; nullopt: none
   TlsFiles tls;                             // given when that is
+  ServerOptions server;                     // among others; its name is this machine's by default
   AdmissionLimits admission;                // of requests and callers
   std::size_t max_connections = 10'000;     // that have not sent a request's head yet
   std::size_t max_process_rate = 1000;      // of a Unix socket: connections a second of a process

@@ -14,6 +14,7 @@
 #include "coordinator/http/router.hpp"
 #include "coordinator/observe/journal.hpp"
 #include "coordinator/observe/metrics.hpp"
+#include "coordinator/servers/server_directory.hpp"
 #include "coordinator/service/group_service.hpp"
 #include "coordinator/service/ledger_service.hpp"
 #include "coordinator/service/readiness.hpp"
@@ -21,6 +22,7 @@
 #include "wire/events.hpp"
 #include "wire/groups.hpp"
 #include "wire/observation.hpp"
+#include "wire/servers.hpp"
 #include "wire/slabs.hpp"
 #include "wire/state.hpp"
 
@@ -34,6 +36,7 @@ struct Api {
   Journal& journal;
   Metrics& metrics;
   Readiness& readiness;
+  ServerDirectory& servers;
   std::string version;
   std::string server;                           // boot id
   std::string host;                             // the machine's name
@@ -107,7 +110,8 @@ void install_api(Router& router, Api& api);
 [[nodiscard]] std::string metrics_text(Api& api);
 [[nodiscard]] Result<wire::SlabStory> slab_story(Api& api, const ledger::SlabId& slab);
 [[nodiscard]] wire::History history(Api& api);
-[[nodiscard]] Result<wire::Ack> readiness(Api& api);
+[[nodiscard]] wire::Servers servers(Api& api);
+[[nodiscard]] Result<wire::Ready> readiness(Api& api);
 
 // --- an operator's orders ------------------------------------------------------------------
 [[nodiscard]] Result<wire::ReclaimReply> recall(Api& api, const wire::RecallRequest& request);

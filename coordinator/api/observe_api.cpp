@@ -95,6 +95,10 @@ std::string metrics_text(Api& api) {
   gauges.tally = api.journal.tally();
   gauges.watches = api.service.watches();
   gauges.sessions = api.sessions.size();
+  const ServerDirectory::Numbers servers = api.servers.numbers();
+  gauges.servers = servers.servers;
+  gauges.server_failures = servers.failures;
+  gauges.servers_known = servers.up;
   gauges.ready = readiness(api).ok();
   return api.metrics.render(gauges);
 }
@@ -113,12 +117,23 @@ wire::History history(Api& api) {
   return {.epoch = api.service.epoch(), .samples = api.journal.samples()};
 }
 
-Result<wire::Ack> readiness(Api& api) {
+wire::Servers servers(Api& api) {
+  wire::Servers all = api.servers.all();
+  all.epoch = api.service.epoch();
+  return all;
+}
+
+// Without etcd this server's engines lend and borrow as ever: it is no reason to send them away.
+Result<wire::Ready> readiness(Api& api) {
   switch (api.readiness.state()) {
-    case Readiness::State::ready:
+    case Readiness::State::ready: {
       if (const auto fault = api.service.store_fault())
         return Error{Code::unavailable, concat("not ready: ", fault->message)};
-      return wire::Ack{api.service.epoch()};
+      wire::Ready ready{.epoch = api.service.epoch(), .warnings = {}};
+      if (const auto fault = api.servers.fault())
+        ready.warnings.push_back(concat("other servers: ", fault->message));
+      return ready;
+    }
     case Readiness::State::starting:
       return Error{Code::unavailable, "not ready: starting"};
     case Readiness::State::draining:

@@ -248,6 +248,8 @@ void install_observation(Router& router, Api& api) {
   router.add({"GET", "/metrics", Access::reader, answering(api, [&api](const Call&) {
                 return Result(Text{metrics_text(api), kMetricsType});
               })});
+  router.add({"GET", "/v1/servers", Access::reader,
+              answering(api, [&api](const Call&) { return Result(servers(api)); })});
   router.add({"GET", "/v1/history", Access::reader,
               answering(api, [&api](const Call&) { return Result(history(api)); })});
   router.add({"GET", "/v1/slabs/{producer}/{index}/events", Access::reader,

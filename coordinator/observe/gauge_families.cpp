@@ -142,6 +142,14 @@ void append_gauges(std::vector<MetricFamily>& families, const Gauges& gauges) {
   append_one(families, "aqua_ready", "1 while requests are taken, 0 while starting or stopping.",
              gauges.ready ? 1 : 0);
   append_groups(families, gauges);
+  append_one(families, "aqua_servers", "Servers that are known to each other, this one included.",
+             gauges.servers);
+  append_one(families, "aqua_servers_known",
+             "1 while the servers are known as they are now, 0 while etcd cannot be asked.",
+             gauges.servers_known ? 1 : 0);
+  append_one(families, "aqua_servers_failures_total",
+             "Times that etcd could not be told or asked, since the start.", gauges.server_failures,
+             MetricType::Counter);
 }
 
 }  // namespace aqua::coordinator

@@ -52,6 +52,9 @@ struct Gauges {
   std::uint64_t group_terms = 0;       // begun since the start
   std::uint64_t group_recoveries = 0;  // ended since the start
   std::uint64_t group_watches = 0;
+  std::uint64_t servers = 0;  // that are known, this one among them
+  std::uint64_t server_failures = 0;
+  bool servers_known = true;
   bool ready = false;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Store is where the rows of the ledger and of the groups outlive the daemon. One contract, several
-// stores: memory (tests, embedding), SQLite (one machine); docs/internals/store.md says how etcd
-// fits it.
+// Store is where the rows of the ledger and of the groups outlive the daemon. One contract, two
+// stores: memory (tests, embedding), SQLite; docs/internals/store.md says why it is so.
 //
 // A store has one writer. Every commit names the revision that it builds on, in silence: the
 // store remembers the last one it loaded or committed, and refuses to go on (aborted) when

@@ -77,6 +77,7 @@ using LeaseSecret =
     Id128<struct LeaseTag>;  // proves a grant of one slab generation to its exporter
 using SessionSecret = Id128<struct SessionTag>;  // proves to the coordinator who is calling
 using Epoch = Id128<struct EpochTag>;            // one life of a coordinator
+using ServerOwner = Id128<struct ServerTag>;     // a coordinator's data directory
 
 }  // namespace aqua
 

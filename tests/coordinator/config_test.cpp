@@ -67,6 +67,13 @@ tls-listen = "0.0.0.0:7071"
 proxy-host = "GPU7.example"
 tls-cert = "/c"
 tls-key = "/k"
+server = "s"
+advertise = "https://s.example:7071"
+etcd = "http://10.0.0.1:2379,https://[::1]:2379"
+etcd-authority = "/a"
+etcd-user = "u"
+etcd-password = "/p"
+server-ttl = 2500
 max-rate = 11
 max-concurrent = 12
 max-body = 2048
@@ -86,6 +93,10 @@ log-level = "debug"
   EXPECT_EQ(to_string(options->listen), "127.0.0.1:7070");
   EXPECT_EQ(options->data, "/d");
   EXPECT_FALSE(options->durable);
+  EXPECT_EQ(options->server.name, "s");
+  EXPECT_EQ(options->server.etcd.members,
+            (std::vector<std::string>{"http://10.0.0.1:2379", "https://[::1]:2379"}));
+  EXPECT_EQ(options->server.ttl, std::chrono::seconds(3));
   EXPECT_EQ(options->leases_survive, Survives::host);
   EXPECT_EQ(options->limits.client_ttl, ledger::Time{100});
   EXPECT_TRUE(options->limits.share_device);
@@ -139,7 +150,7 @@ TEST_F(Config, TheFileItselfCanBeNamedByTheEnvironment) {
 
 TEST_F(Config, MistakesAreNamedWithTheirLine) {
   refused("max-watches = 5\nlisen = \"x\"\n", "coordinator.toml:2:1: unknown key 'lisen'");
-  refused("\n[server]\nlisten = \"x\"\n", "coordinator.toml:2:2: unknown key 'server'");
+  refused("\n[servers]\nlisten = \"x\"\n", "coordinator.toml:2:2: unknown key 'servers'");
   refused("client-ttl = \"3000\"\n", "coordinator.toml:1:14: client-ttl: expected an integer");
   refused("share-device = 1\n", "expected true or false");
   refused("allow-uid = [1, \"x\"]\n", "expected an array of integers");

@@ -87,12 +87,15 @@ class InMemory {
   coordinator::TokenBook tokens_;
   coordinator::HttpObserver observer_{metrics};
   coordinator::Readiness readiness_;
+  coordinator::ServerDirectory servers_{{.name = "here"},
+                                        [] { return wire::Server{.name = "here"}; }};
   coordinator::Api api_{.service = service,
                         .groups = groups,
                         .sessions = sessions,
                         .journal = journal,
                         .metrics = metrics,
                         .readiness = readiness_,
+                        .servers = servers_,
                         .version = "test",
                         .server = "boot",
                         .host = "here",

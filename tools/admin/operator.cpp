@@ -21,7 +21,7 @@ using southbound::Link;
 Result<CallOutcome> call(std::string_view coordinator, const HttpRequest& request,
                          southbound::Clock::time_point deadline) {
   if (is_https(coordinator)) {
-    AQUA_ASSIGN(const HttpsAddress address, parse_https(coordinator));
+    AQUA_ASSIGN(const curl::Origin address, curl::parse_origin(coordinator));
     return https_call(address, request, deadline);
   }
   AQUA_ASSIGN(const wire::Address address, wire::parse_address(coordinator));
@@ -55,6 +55,11 @@ Result<wire::SlabStory> fetch_story(std::string_view coordinator, const ledger::
 
 Result<wire::Info> fetch_info(std::string_view coordinator, std::chrono::milliseconds patience) {
   return ask<wire::Info>(coordinator, {"GET", "/v1/info", {}, {}}, patience);
+}
+
+Result<wire::Servers> fetch_servers(std::string_view coordinator,
+                                    std::chrono::milliseconds patience) {
+  return ask<wire::Servers>(coordinator, {"GET", "/v1/servers", {}, {}}, patience);
 }
 
 Result<void> set_pair(std::string_view coordinator, const wire::Pair& pair,

@@ -16,6 +16,7 @@
 #include "wire/clients.hpp"
 #include "wire/groups.hpp"
 #include "wire/observation.hpp"
+#include "wire/servers.hpp"
 #include "wire/state.hpp"
 
 namespace aqua::admin {
@@ -30,6 +31,9 @@ inline constexpr std::chrono::milliseconds kOperatorPatience{5000};
     std::chrono::milliseconds patience = kOperatorPatience);
 [[nodiscard]] Result<wire::Info> fetch_info(std::string_view coordinator,
                                             std::chrono::milliseconds patience = kOperatorPatience);
+// All that the coordinator knows of, itself among them.
+[[nodiscard]] Result<wire::Servers> fetch_servers(
+    std::string_view coordinator, std::chrono::milliseconds patience = kOperatorPatience);
 [[nodiscard]] Result<void> set_pair(std::string_view coordinator, const wire::Pair& pair,
                                     std::chrono::milliseconds patience = kOperatorPatience);
 [[nodiscard]] Result<void> remove_pair(std::string_view coordinator, const ClientId& consumer,

@@ -23,6 +23,7 @@
 #include "tools/cli/pools/pools_command.hpp"
 #include "tools/cli/profile/profile_command.hpp"
 #include "tools/cli/segments/segments_command.hpp"
+#include "tools/cli/servers/servers_command.hpp"
 #include "tools/cli/simulate/simulate_command.hpp"
 #include "tools/cli/slab_story.hpp"
 #include "tools/cli/status_report.hpp"
@@ -171,6 +172,12 @@ const Verb kVerbs[] = {
      give_order<OrderKind::reclaim>},
     {"pair", "says who borrows from whom", page_of_order<OrderKind::pair>,
      give_order<OrderKind::pair>},
+    {"servers", "the servers whose coordinators know each other",
+     page_of<aqua::tool::ServersCommand, aqua::tool::servers_line>,
+     [](Arguments arguments) {
+       return perform([&] { return aqua::tool::parse_servers(arguments); },
+                      aqua::tool::run_servers);
+     }},
     {"groups", "who serves as which rank of which pipeline, and how far a recovery is",
      page_of<aqua::tool::GroupsCommand, aqua::tool::groups_line>,
      [](Arguments arguments) {

@@ -207,7 +207,8 @@ TEST(Completion, OffersCommandsAndTheOptionsOfEach) {
     expected.insert("--help");
     EXPECT_EQ(offered(command + " --", 2), expected) << command;
   }
-  EXPECT_EQ(offered("s", 1), (std::set<std::string>{"segments", "simulate", "slab", "status"}));
+  EXPECT_EQ(offered("s", 1),
+            (std::set<std::string>{"segments", "servers", "simulate", "slab", "status"}));
 }
 
 TEST(Json, IsAllThatACommandPrints) {

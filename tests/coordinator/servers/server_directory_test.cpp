@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Coordinators of several servers, real ones, that find each other in a real etcd: one stops, is
+// killed, comes back, has another's name, and etcd itself is away.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "coordinator/etcd/client.hpp"
+#include "tests/coordinator/daemon_process.hpp"
+#include "tests/coordinator/etcd/etcd_cluster.hpp"
+#include "tests/coordinator/raw_session.hpp"
+#include "tests/southbound/peers.hpp"
+#include "tools/admin/operator.hpp"
+
+namespace aqua::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Names = std::vector<std::string>;
+
+struct Servers : ::testing::Test {
+  void SetUp() override {
+    if (etcd_program().empty()) GTEST_SKIP() << "no etcd here: scripts/setup check";
+    etcd.emplace(1);
+  }
+  [[nodiscard]] std::vector<std::string> arguments(const std::string& name,
+                                                   const std::string& ttl = "600000") const {
+    return {"--etcd", etcd->urls(), "--server", name, "--server-ttl", ttl};
+  }
+  static Names names_at(const DaemonProcess& daemon) {
+    Names names;
+    const auto all = admin::fetch_servers(daemon.address());
+    EXPECT_TRUE(all.ok()) << all.error().message;
+    if (!all.ok()) return names;
+    for (const wire::Server& server : all->servers) names.push_back(server.name);
+    return names;
+  }
+  static bool come_to_be(const DaemonProcess& daemon, const Names& names) {
+    return eventually([&] { return names_at(daemon) == names; });
+  }
+  static nlohmann::json ready(const DaemonProcess& daemon) {
+    const auto reply = ask(daemon.address(), {"GET", "/readyz", {}, {}});
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    return nlohmann::json::parse(reply.body);
+  }
+  std::optional<EtcdCluster> etcd;
+};
+
+TEST_F(Servers, ServersThatShareAnEtcdKnowEachOther) {
+  auto with_address = arguments("a", "3000");
+  with_address.insert(with_address.end(), {"--advertise", "https://a.example:7071"});
+  const DaemonProcess a(with_address), b(arguments("b", "3000"));
+  ASSERT_TRUE(come_to_be(a, {"a", "b"}));
+  ASSERT_TRUE(come_to_be(b, {"a", "b"}));
+  Peer lender(a.address(), "lender", true);
+  ASSERT_TRUE(lender.client->offer(some_slabs(4)).ok());
+  ASSERT_TRUE(eventually([&] {
+    const auto all = admin::fetch_servers(b.address());
+    return all.ok() && all->servers.front().clients == 1 &&
+           all->servers.front().lent_bytes == 4 * kSlabBytes;
+  }));
+  const auto all = admin::fetch_servers(b.address());
+  EXPECT_EQ(all->self, "b");
+  EXPECT_TRUE(all->shared);
+  EXPECT_EQ(all->fault, "");
+  EXPECT_EQ(all->servers.front().coordinator, "https://a.example:7071");
+  EXPECT_TRUE(ready(b).at("warnings").empty());
+}
+
+TEST_F(Servers, OneThatStopsIsGoneAtOnce) {
+  const DaemonProcess a(arguments("a", "3000"));
+  DaemonProcess b(arguments("b"));  // which would be there for ten minutes
+  ASSERT_TRUE(come_to_be(a, {"a", "b"}));
+  EXPECT_EQ(b.stop(), 0);
+  EXPECT_TRUE(come_to_be(a, {"a"}));
+}
+
+TEST_F(Servers, OneThatIsKilledIsGoneWhenItsLeaseRunsOut) {
+  const DaemonProcess a(arguments("a", "3000"));
+  DaemonProcess b(arguments("b", "2000"));
+  ASSERT_TRUE(come_to_be(a, {"a", "b"}));
+  b.kill();
+  EXPECT_TRUE(come_to_be(a, {"a"}));
+}
+
+TEST_F(Servers, OneThatComesBackInTimeWasNeverAway) {
+  const DaemonProcess a(arguments("a", "2000"));
+  DaemonProcess b(arguments("b"));
+  ASSERT_TRUE(come_to_be(a, {"a", "b"}));
+  b.kill();
+  b.start();
+  ASSERT_TRUE(come_to_be(b, {"a", "b"}));
+  // It has told by a lease of its own: who asked the former life's for it had found it taken.
+  EXPECT_TRUE(ready(b).at("warnings").empty());
+  EXPECT_THAT(names_at(a), ElementsAre("a", "b"));
+}
+
+TEST_F(Servers, ANameIsOneServers) {
+  const DaemonProcess a(arguments("a"));
+  ASSERT_TRUE(come_to_be(a, {"a"}));
+  const DaemonProcess impostor(arguments("a"));
+  ASSERT_TRUE(eventually([&] {
+    const auto warnings = ready(impostor).at("warnings");
+    return warnings.dump().find("another coordinator is server") != std::string::npos;
+  }));
+  EXPECT_TRUE(ready(a).at("warnings").empty());
+  EXPECT_THAT(names_at(impostor), ElementsAre());
+}
+
+TEST_F(Servers, WithoutEtcdAllElseGoesOn) {
+  const DaemonProcess a(arguments("a", "2000"));
+  ASSERT_TRUE(come_to_be(a, {"a"}));
+  etcd->kill(0);
+  ASSERT_TRUE(eventually([&] { return !ready(a).at("warnings").empty(); }));
+  const auto all = admin::fetch_servers(a.address());
+  EXPECT_THAT(all->fault, HasSubstr(etcd->url(0)));
+  EXPECT_EQ(all->servers.size(), 1U);  // as it was known last
+  Peer lender(a.address(), "lender", true);
+  EXPECT_TRUE(lender.client->offer(some_slabs(1)).ok());
+  etcd->start(0);
+  EXPECT_TRUE(eventually([&] { return ready(a).at("warnings").empty(); }));
+  EXPECT_THAT(names_at(a), ElementsAre("a"));
+}
+
+TEST_F(Servers, AKeyThatIsNotUnderstoodIsNamedAndLeftOut) {
+  const DaemonProcess a(arguments("a", "2000"));
+  ASSERT_TRUE(come_to_be(a, {"a"}));
+  coordinator::etcd::Client client({.members = {etcd->url(0)}}, {});
+  ASSERT_TRUE(client.commit({.when = {}, .puts = {{"/aqua/servers/odd", "{}", 0}}})->done);
+  ASSERT_TRUE(eventually([&] {
+    return ready(a).at("warnings").dump().find("/aqua/servers/odd") != std::string::npos;
+  }));
+  EXPECT_THAT(names_at(a), ElementsAre("a"));
+}
+
+TEST_F(Servers, ItEndsWhileEtcdDoesNotAnswer) {
+  DaemonProcess a(arguments("a"));
+  ASSERT_TRUE(come_to_be(a, {"a"}));
+  etcd->member(0).stop();
+  EXPECT_EQ(a.stop(), 0);
+}
+
+TEST(ServersAlone, AreOne) {
+  const DaemonProcess alone({"--server", "here"});
+  const auto all = admin::fetch_servers(alone.address());
+  ASSERT_TRUE(all.ok()) << all.error().message;
+  EXPECT_FALSE(all->shared);
+  ASSERT_EQ(all->servers.size(), 1U);
+  EXPECT_EQ(all->servers.front().name, "here");
+  EXPECT_EQ(all->self, "here");
+}
+
+TEST(ServerOptions, AreNamedWhereTheyCannotBe) {
+  const auto complaint = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {AQUA_COORDINATOR_PROGRAM, "--check-config"});
+    const TempDir dir;
+    ChildProcess daemon(arguments, dir / "log");
+    EXPECT_EQ(daemon.wait(), 2);
+    std::ifstream log(dir / "log");
+    return std::string(std::istreambuf_iterator<char>(log), std::istreambuf_iterator<char>());
+  };
+  EXPECT_THAT(complaint({"--etcd", "10.0.0.1:2379"}), HasSubstr("--etcd: address"));
+  EXPECT_THAT(complaint({"--etcd", "http://a:1,"}), HasSubstr("--etcd: address"));
+  EXPECT_THAT(complaint({"--server", "a/b"}), HasSubstr("--server"));
+  EXPECT_THAT(complaint({"--server-ttl", "9"}), HasSubstr("--server-ttl"));
+  EXPECT_THAT(complaint({"--etcd-user", "root"}), HasSubstr("--etcd-user goes with --etcd"));
+  EXPECT_THAT(complaint({"--etcd", "http://a:1", "--etcd-user", "root"}),
+              HasSubstr("--etcd-user and --etcd-password go together"));
+  EXPECT_THAT(complaint({"--advertise", "http://a:1"}), HasSubstr("https://HOST:PORT"));
+}
+
+}  // namespace
+}  // namespace aqua::testing

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/servers/servers_command.hpp"
+
+#include <iomanip>
+#include <sstream>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "tools/admin/operator.hpp"
+#include "tools/cli/coordinator_option.hpp"
+
+namespace aqua::tool {
+namespace {
+
+constexpr const char* kAbout = R"(Usage: aqua servers [options]
+
+The servers whose coordinators know each other by etcd: their clients and groups, and what is lent
+on each. One is gone from here when its coordinator stops, or has been silent for --server-ttl.
+(docs/operate/servers.md))";
+
+std::string mib(std::uint64_t bytes) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(1) << static_cast<double>(bytes) / (1 << 20);
+  return out.str();
+}
+
+}  // namespace
+
+std::string servers_table(const wire::Servers& all) {
+  std::ostringstream out;
+  const auto row = [&](std::string_view name, std::string_view host, const auto& clients,
+                       const auto& groups, std::string_view lends, std::string_view in_use,
+                       std::string_view coordinator) {
+    out << std::left << std::setw(20) << name << ' ' << std::setw(20) << host << std::right
+        << std::setw(8) << clients << std::setw(8) << groups << std::setw(12) << lends
+        << std::setw(12) << in_use;
+    if (!coordinator.empty()) out << "  " << coordinator;
+    out << '\n';
+  };
+  row("SERVER", "HOST", "CLIENTS", "GROUPS", "LENDS MiB", "IN USE MiB", "COORDINATOR");
+  for (const wire::Server& server : all.servers) {
+    row(server.name + (server.name == all.self ? " *" : ""), server.host, server.clients,
+        server.groups, mib(server.lent_bytes), mib(server.held_bytes), server.coordinator);
+  }
+  out << "\n* this one" << (all.shared ? "" : "; it shares no etcd with others (--etcd)") << '\n';
+  if (!all.fault.empty()) {
+    out << "as of " << std::chrono::duration_cast<std::chrono::seconds>(all.age).count()
+        << " s ago: " << all.fault << '\n';
+  }
+  return std::move(out).str();
+}
+
+CommandLine servers_line(ServersCommand& command) {
+  CommandLine line("servers", kAbout);
+  add_coordinator(line, command.coordinator);
+  line.flag("--json", command.json, "for scripts");
+  return line;
+}
+
+Result<ServersCommand> parse_servers(std::span<const std::string_view> arguments) {
+  ServersCommand command;
+  AQUA_TRY(servers_line(command).parse(arguments));
+  AQUA_TRY(resolve_coordinator(command.coordinator, "servers"));
+  return command;
+}
+
+Result<std::string> run_servers(const ServersCommand& command) {
+  AQUA_ASSIGN(const wire::Servers all, admin::fetch_servers(command.coordinator));
+  return command.json ? wire::encode(all) + "\n" : servers_table(all);
+}
+
+}  // namespace aqua::tool
