@@ -15,24 +15,29 @@ Result<std::unique_ptr<Courier>> Courier::start(CourierOptions options, Say say)
   std::unique_ptr<Courier> courier(
       new Courier(std::move(options), std::move(say), std::move(identity), std::move(stop)));
   const CourierOptions& given = courier->options_;
+  for (const Route& route : given.routes)
+    courier->states_.emplace_back(route.pool, route.peer, route.connections);
   if (!given.metrics.empty()) {
-    std::size_t routes = 0;
-    for (const Route& route : given.routes) routes += route.connections;
-    AQUA_ASSIGN(courier->page_, MetricsPage::open(given.metrics, courier->counters_, routes));
+    AQUA_ASSIGN(courier->page_,
+                MetricsPage::open(given.metrics, courier->counters_, courier->states_));
   }
   if (!given.door.address.empty()) {
     AQUA_ASSIGN(courier->door_, Door::open(given.door, given.keeper, *courier->identity_,
                                            courier->counters_, courier->say_));
   }
+  auto state = courier->states_.begin();
   for (const Route& route : given.routes) {
     const Say told = [say_to = courier->say_, name = concat(route.pool, " to ", route.peer)](
-                         const std::string& what) { say_to(concat(name, ": ", what)); };
+                         Event event, const std::string& what) {
+      say_to(event, concat(name, ": ", what));
+    };
     for (std::uint32_t i = 0; i < route.connections; ++i) {
       Sender& sender =
-          courier->senders_.emplace_back(route, i, given.keeper, *courier->identity_,
+          courier->senders_.emplace_back(route, *state, i, given.keeper, *courier->identity_,
                                          courier->counters_, told, courier->stop_.get());
       courier->threads_.emplace_back([&sender] { sender.run(); });
     }
+    ++state;
   }
   return courier;
 }

@@ -57,6 +57,7 @@ class Courier {
   const std::unique_ptr<MutualTls> identity_;
   const UniqueFd stop_;
   Counters counters_;
+  std::list<RouteState> states_;  // one for each route
   std::unique_ptr<MetricsPage> page_;
   std::unique_ptr<Door> door_;
   std::list<Sender> senders_;

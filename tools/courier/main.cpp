@@ -4,9 +4,11 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
@@ -40,9 +42,22 @@ SIGHUP has it read its certificates again. docs/operate/courier.md)");
   return line;
 }
 
-void tell(bool as_json, const char* event, const std::string& text) {
+// As "2026-01-31T12:00:00.123Z".
+std::string now_text() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  tm parts{};
+  ::gmtime_r(&now.tv_sec, &parts);
+  std::array<char, 32> text{};
+  const std::size_t length = std::strftime(text.data(), text.size(), "%FT%T", &parts);
+  std::string whole(text.data(), length);
+  const std::string thousandths = std::to_string(1000 + now.tv_nsec / 1'000'000);
+  return whole + "." + thousandths.substr(1) + "Z";
+}
+
+void tell(bool as_json, std::string_view event, const std::string& text) {
   std::fprintf(stdout, "%s\n",
-               as_json ? json{{"event", event}, {"message", text}}
+               as_json ? json{{"time", now_text()}, {"event", event}, {"message", text}}
                              .dump(-1, ' ', false, json::error_handler_t::replace)
                              .c_str()
                        : text.c_str());
@@ -62,12 +77,16 @@ aqua::Result<int> run(const Given& given) {
     tell(given.json, "checked", aqua::concat(given.config, ": as it has to be"));
     return 0;
   }
-  const auto say = [as_json = given.json](const std::string& what) { tell(as_json, "said", what); };
+  const aqua::courier::Say say = [as_json = given.json](aqua::courier::Event event,
+                                                        const std::string& what) {
+    tell(as_json, to_string(event), what);
+  };
   AQUA_ASSIGN(const auto courier, aqua::courier::Courier::start(std::move(options), say));
   tell(given.json, "listening",
        courier->port() == 0 ? "listening nowhere"
                             : aqua::concat("listening on port ", courier->port()));
-  if (courier->metrics_port() != 0) say(aqua::concat("metrics on port ", courier->metrics_port()));
+  if (courier->metrics_port() != 0)
+    tell(given.json, "metrics", aqua::concat("metrics on port ", courier->metrics_port()));
   if (const auto told = aqua::notify("READY=1", {}, std::chrono::seconds(2)); !told.ok()) {
     std::fprintf(stderr, "aqua-courier: %s\n", told.error().message.c_str());
   }
@@ -80,8 +99,9 @@ aqua::Result<int> run(const Given& given) {
       std::_Exit(0);
     }
     const auto read = courier->reload();
-    say(read.ok() ? "certificates were read again; all else takes a restart"
-                  : aqua::concat(read.error().message, "; those in use stay"));
+    tell(given.json, "reloaded",
+         read.ok() ? "certificates were read again; all else takes a restart"
+                   : aqua::concat(read.error().message, "; those in use stay"));
   }
 }
 

@@ -36,7 +36,8 @@ class CourierPeer {
   std::string start() {
     auto options = courier::read_options(path_);
     if (!options.ok()) return outcome(options);
-    auto started = courier::Courier::start(*std::move(options), [](const std::string&) {});
+    auto started =
+        courier::Courier::start(*std::move(options), [](courier::Event, const std::string&) {});
     if (!started.ok()) return outcome(started);
     courier_ = *std::move(started);
     return std::to_string(courier_->port());

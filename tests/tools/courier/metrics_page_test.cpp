@@ -15,8 +15,13 @@ TEST(CourierMetrics, TellWhatWasCarriedAndWhetherAllConnectionsAreUp) {
   Counters counters;
   counters.sent = 3;
   counters.sent_bytes = 4096;
-  counters.links_out = 1;
-  const auto page = MetricsPage::open("127.0.0.1:0", counters, 2);
+  RouteStates routes;
+  routes.emplace_back("kv", "b.example", 2);
+  routes.emplace_back("kv", "c.example", 1);
+  routes.front().connected();
+  routes.front().failed("nobody listens there");
+  routes.back().connected();
+  const auto page = MetricsPage::open("127.0.0.1:0", counters, routes);
   ASSERT_TRUE(page.ok()) << page.error().message;
   http::HttpOptions options;
   options.url = "http://127.0.0.1:" + std::to_string((*page)->port());
@@ -25,13 +30,17 @@ TEST(CourierMetrics, TellWhatWasCarriedAndWhetherAllConnectionsAreUp) {
   ASSERT_TRUE(metrics.ok());
   EXPECT_EQ(http::metric_sum(metrics->body, "aqua_courier_parcels_sent_total"), 3);
   EXPECT_EQ(http::metric_sum(metrics->body, "aqua_courier_sent_bytes_total"), 4096);
-  EXPECT_EQ(http::metric_sum(metrics->body, "aqua_courier_routes"), 2);
+  EXPECT_EQ(http::metric_sum(metrics->body, "aqua_courier_routes"), 3);
+  EXPECT_EQ(http::metric_sum(metrics->body, "aqua_courier_routes_up"), 2);
   EXPECT_EQ(client.get("/readyz")->status, 503);
-  counters.links_out = 2;
+  EXPECT_EQ(client.get("/readyz")->body,
+            "kv to b.example: 1 of 2 connections are up: nobody listens there\n");
+  routes.front().connected();
   EXPECT_EQ(client.get("/readyz")->status, 200);
-  EXPECT_EQ(
-      MetricsPage::open("127.0.0.1:" + std::to_string((*page)->port()), counters, 0).error().code,
-      Code::unavailable);
+  EXPECT_EQ(MetricsPage::open("127.0.0.1:" + std::to_string((*page)->port()), counters, routes)
+                .error()
+                .code,
+            Code::unavailable);
 }
 
 }  // namespace

@@ -8,11 +8,32 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace aqua::courier {
 
-// Called by any thread, with what has gone wrong or is well again.
-using Say = std::function<void(const std::string&)>;
+// What has happened, in a word for programs and in a sentence for people.
+enum class Event : std::uint8_t { connected, lost, visitor, visitor_lost, parcel, trouble };
+[[nodiscard]] constexpr std::string_view to_string(Event event) noexcept {
+  switch (event) {
+    case Event::connected:  // to another server
+      return "connected";
+    case Event::lost:  // that connection, or the keeper
+      return "lost";
+    case Event::visitor:  // another server has connected
+      return "visitor";
+    case Event::visitor_lost:  // that connection
+      return "visitor_lost";
+    case Event::parcel:  // one that is not carried for now
+      return "parcel";
+    case Event::trouble:
+      break;
+  }
+  return "trouble";
+}
+
+// Called by any thread.
+using Say = std::function<void(Event, const std::string&)>;
 
 struct Counters {
   std::atomic<std::uint64_t> sent{0};      // parcels that the other keeper has
@@ -22,8 +43,7 @@ struct Counters {
   std::atomic<std::uint64_t> resumed{0};  // had come before, over another connection
   std::atomic<std::uint64_t> refused{0};  // not taken, and offered again
   std::atomic<std::uint64_t> lost_links{0};
-  // Connections that are up now: that we have made, and that have come.
-  std::atomic<std::uint64_t> links_out{0}, links_in{0};
+  std::atomic<std::uint64_t> links_in{0};  // connections of others that are up now
 };
 
 }  // namespace aqua::courier

@@ -61,7 +61,7 @@ void Door::listen() {
       continue;
     }
     if (socket.error().code == Code::cancelled) return;
-    say_(socket.error().message);  // no descriptor is left: until one is
+    say_(Event::trouble, socket.error().message);  // no descriptor is left: until one is
     const auto rested = wait_until(stop_.get(), 0, std::chrono::seconds(1), stop_.get());
     if (!rested.ok() && rested.error().code == Code::cancelled) return;
   }
@@ -90,7 +90,7 @@ void Door::begin(UniqueFd socket) {
           serve_visit(std::move(*owned), visit);
         });
   } catch (const std::system_error& error) {
-    say_(concat("no thread for a connection: ", error.what()));
+    say_(Event::trouble, concat("no thread for a connection: ", error.what()));
     visits_.pop_back();
   }
 }
@@ -115,7 +115,7 @@ void Door::serve_visit(UniqueFd socket, Visit& visit) {
     if (who.empty()) {
       say_of_stranger(concat("somebody: ", served.error().message));
     } else {
-      say_(concat(who, ": ", served.error().message));
+      say_(Event::visitor_lost, concat(who, ": ", served.error().message));
     }
   }
   const MutexLock lock(mu_);
@@ -129,7 +129,7 @@ void Door::say_of_stranger(const std::string& what) {
     if (now - last_stranger_ < std::chrono::seconds(1)) return;
     last_stranger_ = now;
   }
-  say_(what);
+  say_(Event::trouble, what);
 }
 
 Result<void> Door::greet(Visit& visit) {
@@ -167,7 +167,7 @@ Result<void> Door::serve(UniqueFd socket, Visit& visit, std::string& who) {
     auto keeper = KeeperSide::join(keeper_, hello->pool, hello->from, ParcelBook::Courier{});
     if (!keeper.ok()) return refuse(keeper.error());
     ++counters_.links_in;
-    say_(concat("connected from ", who));
+    say_(Event::visitor, concat("connected from ", who));
     Receiver receiver(link, *std::move(keeper), *hello, counters_, stop);
     auto served = receiver.serve();
     --counters_.links_in;

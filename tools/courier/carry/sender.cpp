@@ -46,7 +46,8 @@ void Sender::run() {
       keeper_.reset();
       taken_.clear();
     }
-    if (served.error().message != said) say_(said = served.error().message);
+    route_state_.failed(served.error().message);
+    if (served.error().message != said) say_(Event::lost, said = served.error().message);
     if (!pause(pause_for)) return;
     pause_for = std::min(2 * pause_for, kLongestPause);
   }
@@ -60,7 +61,7 @@ bool Sender::pause(std::chrono::milliseconds time) const {
 void Sender::lose_link() {
   if (!link_) return;
   link_.reset();
-  --counters_.links_out;
+  route_state_.lost();
   ++counters_.lost_links;
   for (auto& [number, taken] : taken_) {
     // If the other keeper has ended, a taker there may speak under a turn that the next keeper
@@ -103,8 +104,8 @@ Result<void> Sender::greet() {
   link.greeted();
   link_.emplace(std::move(link));
   linked_ = Clock::now();
-  ++counters_.links_out;
-  say_(concat("connected to ", route_.peer, " at ", route_.address));
+  route_state_.connected();
+  say_(Event::connected, concat("connected to ", route_.peer, " at ", route_.address));
   return {};
 }
 
@@ -149,7 +150,8 @@ Result<void> Sender::offer_next() {
   });
   Taken& taken = next->second;
   if (taken.parcel.segment.number == 0 || taken.parcel.segment.bytes == 0) {
-    say_(concat("parcel ", taken.parcel.id, " has no bytes in a segment, and is not carried"));
+    say_(Event::parcel,
+         concat("parcel ", taken.parcel.id, " has no bytes in a segment, and is not carried"));
     return put_off(next, kRefused);
   }
   if (std::exchange(taken.had_landed, false)) return renew(next, taken.parcel.turn + kTakes);
@@ -204,7 +206,7 @@ Result<void> Sender::hear(const Message& message) {
   }
   if (const auto* refused = std::get_if<Refused>(&message)) {
     ++counters_.refused;
-    say_(concat("parcel ", taken->second.parcel.id, ": ", refused->error.message));
+    say_(Event::parcel, concat("parcel ", taken->second.parcel.id, ": ", refused->error.message));
     return put_off(taken, kRefused);
   }
   return Error{Code::invalid_argument, "courier: what only who sends may say"};
@@ -215,7 +217,7 @@ Result<void> Sender::send(At taken) {
   const auto memory = keeper_->read(name);
   if (!memory.ok()) {
     if (!keeper_->connected()) return memory.error();
-    say_(concat("parcel ", taken->second.parcel.id, ": ", memory.error().message));
+    say_(Event::parcel, concat("parcel ", taken->second.parcel.id, ": ", memory.error().message));
     const std::uint64_t offer = taken->second.offer;
     AQUA_TRY(put_off(taken, kRefused));
     return link_->say(Withdraw{offer});
@@ -239,7 +241,7 @@ Result<void> Sender::renew(At taken, std::uint64_t above) {
   if (!renewed.ok()) {
     if (!keeper_->connected()) return renewed.error();
     // Superseded, it has been told by now, or will be.
-    if (renewed.error().code != Code::aborted) say_(renewed.error().message);
+    if (renewed.error().code != Code::aborted) say_(Event::parcel, renewed.error().message);
     return put_off(taken, kRefused);
   }
   taken->second.parcel.turn = renewed->turn;
@@ -250,7 +252,7 @@ Result<void> Sender::finish(At taken, ParcelEvent what) {
   step("finish");
   const auto finished = keeper_->ask(pool_wire::Finish{taken->first, what});
   if (!finished.ok() && !keeper_->connected()) return finished.error();
-  if (!finished.ok()) say_(finished.error().message);
+  if (!finished.ok()) say_(Event::parcel, finished.error().message);
   const std::string from = taken->second.parcel.from;
   taken_.erase(taken);
   AQUA_TRY(keeper_->ask(pool_wire::Admit{from, 1}));

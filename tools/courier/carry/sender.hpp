@@ -20,6 +20,7 @@
 #include "aqua/result.hpp"
 #include "tools/courier/carry/counters.hpp"
 #include "tools/courier/carry/keeper_side.hpp"
+#include "tools/courier/carry/route_state.hpp"
 #include "tools/courier/net/link.hpp"
 
 namespace aqua::courier {
@@ -38,9 +39,10 @@ struct Route {
 class Sender {
  public:
   // `index` of the route's connections. All that is referred to outlives it.
-  Sender(const Route& route, std::uint32_t index, std::string keeper, const MutualTls& identity,
-         Counters& counters, Say say, int stop)
+  Sender(const Route& route, RouteState& state, std::uint32_t index, std::string keeper,
+         const MutualTls& identity, Counters& counters, Say say, int stop)
       : route_(route),
+        route_state_(state),
         index_(index),
         keeper_path_(std::move(keeper)),
         identity_(identity),
@@ -81,6 +83,7 @@ class Sender {
   [[nodiscard]] bool pause(std::chrono::milliseconds time) const;
 
   const Route& route_;
+  RouteState& route_state_;
   const std::uint32_t index_;
   const std::string keeper_path_;
   const MutualTls& identity_;

@@ -15,7 +15,7 @@
 
 namespace aqua::courier {
 
-std::string metrics_text(const Counters& counters, std::size_t routes) {
+std::string metrics_text(const Counters& counters, const RouteStates& routes) {
   using prometheus::MetricType;
   http::Families families;
   const auto add = [&](const char* name, const char* help, MetricType type, double value) {
@@ -36,13 +36,32 @@ std::string metrics_text(const Counters& counters, std::size_t routes) {
          counters.refused);
   counts("aqua_courier_lost_connections_total", "Connections that have ended.",
          counters.lost_links);
-  const auto gauge = [&](const char* name, const char* help, std::uint64_t value) {
-    add(name, help, MetricType::Gauge, static_cast<double>(value));
+  const auto of_routes = [&](const char* name, const char* help, const auto& value_of) {
+    families.begin(name, help, MetricType::Gauge);
+    for (const RouteState& route : routes) {
+      families.add(static_cast<double>(value_of(route)),
+                   {{"pool", route.pool()}, {"peer", route.peer()}});
+    }
   };
-  gauge("aqua_courier_routes", "Connections to others that there have to be.", routes);
-  gauge("aqua_courier_routes_up", "Connections to others that are up.", counters.links_out);
-  gauge("aqua_courier_visitors", "Connections of others that are up.", counters.links_in);
+  of_routes("aqua_courier_routes", "Connections to others that there have to be.",
+            [](const RouteState& route) { return route.connections(); });
+  of_routes("aqua_courier_routes_up", "Connections to others that are up.",
+            [](const RouteState& route) { return route.now().up; });
+  add("aqua_courier_visitors", "Connections of others that are up.", MetricType::Gauge,
+      static_cast<double>(counters.links_in.load()));
   return families.text();
+}
+
+std::pair<bool, std::string> readiness_text(const RouteStates& routes) {
+  std::string down;
+  for (const RouteState& route : routes) {
+    const RouteState::Now now = route.now();
+    if (now.up == route.connections()) continue;
+    down += concat(route.pool(), " to ", route.peer(), ": ", now.up, " of ", route.connections(),
+                   " connections are up: ", now.why, "\n");
+  }
+  if (down.empty()) return {true, "all connections to others are up\n"};
+  return {false, down};
 }
 
 struct MetricsPage::Impl {
@@ -65,7 +84,7 @@ int MetricsPage::port() const {
 
 Result<std::unique_ptr<MetricsPage>> MetricsPage::open(const std::string& address,
                                                        const Counters& counters,
-                                                       std::size_t routes) {
+                                                       const RouteStates& routes) {
   AQUA_ASSIGN(const Address parsed, parse_address(address));
   auto impl = std::make_unique<Impl>();
   // Not SO_REUSEPORT, by which another one would listen there as well.
@@ -74,13 +93,13 @@ Result<std::unique_ptr<MetricsPage>> MetricsPage::open(const std::string& addres
     (void)::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
   impl->server.new_task_queue = [] { return new httplib::ThreadPool(2); };
-  impl->server.Get("/metrics", [&counters, routes](const auto& /*asked*/, auto& answer) {
+  impl->server.Get("/metrics", [&counters, &routes](const auto& /*asked*/, auto& answer) {
     answer.set_content(metrics_text(counters, routes), "text/plain; version=0.0.4");
   });
-  impl->server.Get("/readyz", [&counters, routes](const auto& /*asked*/, auto& answer) {
-    const std::uint64_t up = counters.links_out.load();
-    answer.status = up == routes ? 200 : 503;
-    answer.set_content(concat(up, " of ", routes, " connections to others are up\n"), "text/plain");
+  impl->server.Get("/readyz", [&routes](const auto& /*asked*/, auto& answer) {
+    const auto [all_up, text] = readiness_text(routes);
+    answer.status = all_up ? 200 : 503;
+    answer.set_content(text, "text/plain");
   });
   const int port = std::stoi(parsed.port);
   errno = 0;

@@ -1,27 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // MetricsPage answers GET /metrics with what a courier has done, as Prometheus reads it, and GET
-// /readyz with 200 once all of its connections to others are up, else with 503.
+// /readyz with 200 once all of its connections to others are up, else with 503 and what is down.
 //
 // Threads: a few of its own. The destructor ends them.
 #pragma once
 
+#include <list>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "aqua/result.hpp"
 #include "tools/courier/carry/counters.hpp"
+#include "tools/courier/carry/route_state.hpp"
 
 namespace aqua::courier {
 
-// `routes`: connections that there have to be to other couriers.
-[[nodiscard]] std::string metrics_text(const Counters& counters, std::size_t routes);
+using RouteStates = std::list<RouteState>;
+
+[[nodiscard]] std::string metrics_text(const Counters& counters, const RouteStates& routes);
+// Whether all are up, and a line for each that is not.
+[[nodiscard]] std::pair<bool, std::string> readiness_text(const RouteStates& routes);
 
 class MetricsPage {
  public:
-  // At HOST:PORT. unavailable: it cannot listen there. The counters outlive it.
+  // At HOST:PORT. unavailable: it cannot listen there. Counters and routes outlive it.
   [[nodiscard]] static Result<std::unique_ptr<MetricsPage>> open(const std::string& address,
                                                                  const Counters& counters,
-                                                                 std::size_t routes);
+                                                                 const RouteStates& routes);
   ~MetricsPage();
   MetricsPage(const MetricsPage&) = delete;
   MetricsPage& operator=(const MetricsPage&) = delete;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// RouteState is how a route is now: how many of its connections are up, and why the others are not.
+//
+// Threads: every method may be called concurrently.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "base/mutex.hpp"
+
+namespace aqua::courier {
+
+class RouteState {
+ public:
+  struct Now {
+    std::size_t up = 0;
+    std::string why{};  // of one that is down: what it said last; "" where all are up
+  };
+  // The pool and the peer tell it apart; how many connections there have to be.
+  RouteState(std::string pool, std::string peer, std::size_t connections)
+      : pool_(std::move(pool)), peer_(std::move(peer)), connections_(connections) {}
+
+  [[nodiscard]] const std::string& pool() const noexcept { return pool_; }
+  [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
+  [[nodiscard]] std::size_t connections() const noexcept { return connections_; }
+  [[nodiscard]] Now now() const {
+    const MutexLock lock(mu_);
+    return {up_, up_ == connections_ ? std::string() : why_};
+  }
+
+  void connected() {
+    const MutexLock lock(mu_);
+    ++up_;
+  }
+  void lost() {
+    const MutexLock lock(mu_);
+    --up_;
+  }
+  void failed(const std::string& why) {
+    const MutexLock lock(mu_);
+    why_ = why;
+  }
+
+ private:
+  const std::string pool_;
+  const std::string peer_;
+  const std::size_t connections_;
+
+  mutable Mutex mu_;
+  std::size_t up_ AQUA_GUARDED_BY(mu_) = 0;
+  std::string why_ AQUA_GUARDED_BY(mu_) = "no connection has been made yet";
+};
+
+}  // namespace aqua::courier
