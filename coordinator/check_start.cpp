@@ -3,8 +3,10 @@
 
 #include "base/try.hpp"
 #include "coordinator/data_dir.hpp"
+#include "coordinator/etcd/client.hpp"
 #include "coordinator/http/listener.hpp"
 #include "coordinator/tls/tls_identity.hpp"
+#include "tools/tls/files.hpp"
 
 namespace aqua::coordinator {
 
@@ -13,6 +15,9 @@ Result<void> check_start(const Options& options) {
     AQUA_TRY(TlsIdentity::load(options.tls));
     AQUA_TRY(check_listen(*options.tls_listen));
   }
+  const etcd::EtcdOptions& etcd = options.server.etcd;
+  if (!etcd.authority.empty()) AQUA_TRY(tls::open_regular(etcd.authority));
+  if (!etcd.password_file.empty()) AQUA_TRY(etcd::read_password(etcd.password_file));
   AQUA_ASSIGN(const bool exists, DataDir::check(options.data));
   const auto& listen = options.listen;
   // A start makes the data directory, and then the sockets in it.

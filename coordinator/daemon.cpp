@@ -13,6 +13,7 @@
 #include "coordinator/host.hpp"
 #include "coordinator/http/listener.hpp"
 #include "coordinator/servers/server_owner.hpp"
+#include "coordinator/servers/shared_groups.hpp"
 #include "coordinator/store/memory_store.hpp"
 #include "coordinator/store/sqlite_store.hpp"
 
@@ -80,6 +81,27 @@ Result<std::unique_ptr<Store>> open_store(const Options& options, const DataDir&
   return store;
 }
 
+bool shares_groups(const Options& options) {
+  return !options.server.etcd.members.empty();
+}
+
+std::unique_ptr<GroupStore> open_groups(const Options& options, std::shared_ptr<Store> store,
+                                        const std::function<void(const Error&)>& on_fatal) {
+  if (shares_groups(options)) return std::make_unique<SharedGroups>(options.server.etcd);
+  return std::make_unique<LocalGroups>(std::move(store), on_fatal);
+}
+
+// Of a life without etcd: their members join again, in groups that all servers know.
+Result<void> forget_local_groups(Store& store, groups::Book& book) {
+  if (book.groups().empty()) return {};
+  WriteSet rows;
+  for (const auto& [id, group] : book.groups()) rows.groups_gone.push_back(id);
+  spdlog::warn("{} groups were of this server alone, and are ended", rows.groups_gone.size());
+  AQUA_TRY(store.commit(rows));
+  book = groups::Book{};
+  return {};
+}
+
 }  // namespace
 
 Daemon::Daemon(const Options& options, const ServerOwner& owner, DataDir data, const Host& host,
@@ -95,8 +117,11 @@ Daemon::Daemon(const Options& options, const ServerOwner& owner, DataDir data, c
                 .max_watches = options.max_watches,
                 .journal = &journal_,
                 .on_fatal = on_fatal}),
-      groups_(std::move(store), std::move(restored.groups), service_,
-              {.max_watches = group_watches(options), .on_fatal = on_fatal}),
+      groups_(open_groups(options, std::move(store), on_fatal), std::move(restored.groups),
+              service_,
+              {.max_watches = group_watches(options),
+               .server = shares_groups(options) ? options.server.name : std::string(),
+               .sync_soon = [this] { servers_.wake(); }}),
       servers_(options.server,
                [this, options = options.server, owner] { return describe(options, owner); }),
       tokens_(options.tokens),
@@ -131,10 +156,16 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
     AQUA_ASSIGN(tls, TlsIdentity::load(options.tls));
   }
   AQUA_ASSIGN(DataDir data, DataDir::open(options.data));
-  AQUA_ASSIGN(const ServerOwner owner, server_owner(data.path()));
+  ServerOwner owner;
+  if (shares_groups(options)) {
+    AQUA_ASSIGN(owner, server_owner(data.path()));
+  }
+  if (!options.server.etcd.password_file.empty())
+    AQUA_TRY(etcd::read_password(options.server.etcd.password_file));
   const Host host = this_host();
   AQUA_ASSIGN(std::unique_ptr<Store> store, open_store(options, data, host));
   AQUA_ASSIGN(RestoredState restored, restore(*store, host, options.limits, LedgerService::now()));
+  if (shares_groups(options)) AQUA_TRY(forget_local_groups(*store, restored.groups));
   std::unique_ptr<Daemon> daemon(new Daemon(options, owner, std::move(data), host, std::move(store),
                                             restored, std::move(tls), on_fatal));
   AQUA_TRY(daemon->groups_.begin());
@@ -148,7 +179,9 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
                                     daemon->peers_, daemon->service_, daemon->groups_,
                                     daemon->sessions_, std::move(restored.processes)));
   AQUA_TRY(daemon->listen(options));
-  daemon->servers_.begin();
+  daemon->servers_.begin([&groups = daemon->groups_](const std::set<std::string>& present) {
+    return groups.sync(present);
+  });
   daemon->readiness_.set(Readiness::State::ready);
   return daemon;
 }
@@ -191,11 +224,13 @@ void Daemon::reload(const Options& options) {
 
 Daemon::~Daemon() {
   readiness_.set(Readiness::State::draining);
+  groups_.stop();
+  // While all else still answers. Who comes back in time was never away, for its members' sake.
+  servers_.stop(!groups_.has_members());
   // Only what this daemon made: each is set once it listens.
   if (address_.is_unix()) ::unlink(address_.path.c_str());
   if (lifeline_) ::unlink(api_.lifeline.c_str());
   service_.stop();
-  groups_.stop();
   // Neither hears anybody while the other waits, and both together wait no longer than one.
   if (https_) https_->close();
   http_.close();
@@ -203,7 +238,6 @@ Daemon::~Daemon() {
   if (https_) https_->stop(until);
   http_.stop(until);
   lifeline_.reset();
-  servers_.stop();
 }
 
 }  // namespace aqua::coordinator

@@ -161,6 +161,13 @@ Result<void> check_tls(const Options& options) {
                "--tls-listen, --tls-cert and --tls-key go together: give all three or none"};
 }
 
+bool is_loopback(std::string_view member) {
+  const auto at = [member](std::string_view host) {
+    return member.starts_with(concat("http://", host, ":"));
+  };
+  return at("127.0.0.1") || at("[::1]") || at("localhost");
+}
+
 // Where there is no etcd to ask, nothing is said of how.
 Result<void> check_servers(Options& options) {
   ServerOptions& server = options.server;
@@ -171,8 +178,18 @@ Result<void> check_servers(Options& options) {
         return Error{Code::invalid_argument, concat("--", name, " goes with --etcd")};
     }
   }
-  if (server.etcd.user.empty() == server.etcd.password_file.empty()) return {};
-  return Error{Code::invalid_argument, "--etcd-user and --etcd-password go together"};
+  // So that a member that hangs does not use up the lease, while the next one would answer.
+  const auto members = static_cast<int>(std::max<std::size_t>(server.etcd.members.size(), 1));
+  server.etcd.timeout = std::clamp(std::chrono::milliseconds(server.ttl) / (2 * members),
+                                   std::chrono::milliseconds(500), std::chrono::milliseconds(2000));
+  if (server.etcd.user.empty() != server.etcd.password_file.empty())
+    return Error{Code::invalid_argument, "--etcd-user and --etcd-password go together"};
+  for (const std::string& member : server.etcd.members) {
+    if (server.etcd.user.empty() || member.starts_with("https://") || is_loopback(member)) continue;
+    return Error{Code::invalid_argument, concat("--etcd-user: the password would go to ", member,
+                                                " for all to read; give https://")};
+  }
+  return {};
 }
 
 }  // namespace

@@ -12,8 +12,8 @@ using groups::GroupId;
 
 namespace {
 
-groups::Caller caller_of(const Session& session) {
-  return {.client = session.client, .user = session.uid};
+groups::Caller caller_of(const Api& api, const Session& session) {
+  return {.client = session.client, .user = session.uid, .server = api.groups.server()};
 }
 
 wire::GroupReply told(Api& api, Group group) {
@@ -75,7 +75,8 @@ Result<wire::GroupReply> create_group(Api& api, const Session& caller,
       return *found;
     }
     const auto id = random_id<groups::GroupTag>();
-    AQUA_TRY(book.create(id, request.name, request.topology, request.shape, caller_of(caller)));
+    AQUA_TRY(
+        book.create(id, request.name, request.topology, request.shape, caller_of(api, caller)));
     AQUA_ASSIGN(const Group* made, book.find(id));
     return *made;
   }));
@@ -85,7 +86,7 @@ Result<wire::GroupReply> create_group(Api& api, const Session& caller,
 Result<wire::GroupReply> join_group(Api& api, const Session& caller, const GroupId& id,
                                     const wire::JoinGroupRequest& request) {
   return change(api, caller, id, [&](Book& book) {
-    return book.join(id, caller_of(caller), {request.name, request.shape, request.rank});
+    return book.join(id, caller_of(api, caller), {request.name, request.shape, request.rank});
   });
 }
 
@@ -108,7 +109,7 @@ Result<wire::Ack> leave_group(Api& api, const Session& caller, const GroupId& id
 }
 
 Result<wire::Ack> close_group(Api& api, const Session& caller, const GroupId& id) {
-  AQUA_TRY(api.groups.change([&](Book& book) { return book.close(id, caller_of(caller)); }));
+  AQUA_TRY(api.groups.change([&](Book& book) { return book.close(id, caller_of(api, caller)); }));
   return wire::Ack{api.service.epoch()};
 }
 

@@ -98,7 +98,7 @@ std::string metrics_text(Api& api) {
   const ServerDirectory::Numbers servers = api.servers.numbers();
   gauges.servers = servers.servers;
   gauges.server_failures = servers.failures;
-  gauges.servers_known = servers.up;
+  gauges.servers_known = servers.known;
   gauges.ready = readiness(api).ok();
   return api.metrics.render(gauges);
 }
@@ -130,8 +130,8 @@ Result<wire::Ready> readiness(Api& api) {
       if (const auto fault = api.service.store_fault())
         return Error{Code::unavailable, concat("not ready: ", fault->message)};
       wire::Ready ready{.epoch = api.service.epoch(), .warnings = {}};
-      if (const auto fault = api.servers.fault())
-        ready.warnings.push_back(concat("other servers: ", fault->message));
+      // Anybody may ask here; the reason names hosts.
+      if (api.servers.fault()) ready.warnings.push_back("other servers: GET /v1/servers says why");
       return ready;
     }
     case Readiness::State::starting:

@@ -6,12 +6,13 @@
 #include "base/concat.hpp"
 #include "base/read_file.hpp"
 #include "base/try.hpp"
-#include "tools/curl/call.hpp"
+#include "tools/tls/files.hpp"
 
 namespace aqua::coordinator::etcd {
 namespace {
 
 constexpr std::size_t kMostPassword = 4096;
+constexpr std::size_t kMostReply = std::size_t{128} << 20;  // all groups, with their marks
 
 // Whether another member may answer what this one could not.
 bool is_of_the_member(const Error& error) {
@@ -21,8 +22,19 @@ bool is_of_the_member(const Error& error) {
 
 }  // namespace
 
+Result<std::string> read_password(const std::string& file) {
+  AQUA_ASSIGN(const UniqueFd fd, tls::open_secret(file));
+  AQUA_ASSIGN(const std::string text, read_file_of(fd.get(), file, kMostPassword));
+  return text.substr(0, text.find('\n'));
+}
+
 Client::Client(EtcdOptions options, std::stop_token stop)
     : options_(std::move(options)), stop_(std::move(stop)) {}
+
+std::string Client::member() const {
+  const MutexLock lock(mu_);
+  return options_.members.at(first_);
+}
 
 Result<std::string> Client::ask(std::string_view path, const std::string& body) {
   const std::size_t members = options_.members.size();
@@ -33,8 +45,10 @@ Result<std::string> Client::ask(std::string_view path, const std::string& body) 
   Error last{Code::unavailable, "etcd: no member is named"};
   for (std::size_t tried = 0; tried < members; ++tried) {
     const std::size_t at = (first + tried) % members;
-    auto answer = options_.user.empty() ? ask_with({}, options_.members[at], path, body)
-                                        : ask_as_user(options_.members[at], path, body);
+    const std::string& member = options_.members[at];
+    const Deadline deadline = curl::Clock::now() + options_.timeout;
+    auto answer = options_.user.empty() ? ask_with({}, member, path, body, deadline)
+                                        : ask_as_user(member, path, body, deadline);
     if (answer.ok() || !is_of_the_member(answer.error())) {
       const MutexLock lock(mu_);
       first_ = at;
@@ -47,43 +61,54 @@ Result<std::string> Client::ask(std::string_view path, const std::string& body) 
 }
 
 Result<std::string> Client::ask_as_user(const std::string& member, std::string_view path,
-                                        const std::string& body) {
+                                        const std::string& body, Deadline deadline) {
   std::string token = [this] {
     const MutexLock lock(mu_);
     return token_;
   }();
   if (!token.empty()) {
-    auto answer = ask_with(token, member, path, body);
-    // A token ends some minutes after it was used last.
-    if (answer.ok() || answer.error().code != Code::permission_denied) return answer;
+    auto answer = ask_with(token, member, path, body, deadline);
+    // A token ends some minutes after it was used last, or when users and roles are changed, of
+    // which there are several refusals.
+    const bool refused = !answer.ok() && (answer.error().code == Code::permission_denied ||
+                                          answer.error().code == Code::internal);
+    if (!refused) return answer;
   }
-  AQUA_ASSIGN(token, new_token(member));
+  AQUA_ASSIGN(token, new_token(member, deadline));
   {
     const MutexLock lock(mu_);
     token_ = token;
   }
-  return ask_with(token, member, path, body);
+  return ask_with(token, member, path, body, deadline);
 }
 
-Result<std::string> Client::new_token(const std::string& member) {
-  AQUA_ASSIGN(const std::string file, read_file(options_.password_file, kMostPassword));
+Result<std::string> Client::new_token(const std::string& member, Deadline deadline) {
+  AQUA_ASSIGN(const std::string password, read_password(options_.password_file));
   AQUA_ASSIGN(const std::string body,
-              ask_with({}, member, "auth/authenticate",
-                       password_request(options_.user, file.substr(0, file.find('\n')))));
+              ask_with({}, member, "auth/authenticate", password_request(options_.user, password),
+                       deadline));
   return parse_token(body);
 }
 
-Result<std::string> Client::ask_with(const std::string& token, const std::string& member,
-                                     std::string_view path, const std::string& body) {
+curl::Request Client::request_of(const std::string& token, const std::string& member,
+                                 std::string_view path, const std::string& body,
+                                 Deadline deadline) const {
   curl::Request request{.method = "POST",
                         .url = concat(member, "/v3/", path),
                         .headers = {"Content-Type: application/json"},
                         .body = body,
                         .authority = options_.authority,
                         .authority_from = "--etcd-authority",
-                        .deadline = curl::Clock::now() + options_.timeout};
+                        .deadline = deadline,
+                        .most_reply_bytes = kMostReply};
   if (!token.empty()) request.headers.push_back(concat("Authorization: ", token));
-  curl::Outcome outcome = curl::call(request, stop_);
+  return request;
+}
+
+Result<std::string> Client::ask_with(const std::string& token, const std::string& member,
+                                     std::string_view path, const std::string& body,
+                                     Deadline deadline) {
+  curl::Outcome outcome = curl::call(request_of(token, member, path, body, deadline), stop_);
   if (!outcome.reply) return std::move(outcome.error);
   if (outcome.reply->status == 200) return std::move(outcome.reply->body);
   Error refused = parse_refusal(outcome.reply->status, outcome.reply->body);
@@ -93,12 +118,32 @@ Result<std::string> Client::ask_with(const std::string& token, const std::string
 
 Result<Rows> Client::range(std::string_view prefix) {
   AQUA_ASSIGN(const std::string body, ask("kv/range", range_request(prefix)));
-  return parse_rows(body);
+  AQUA_ASSIGN(Rows rows, parse_rows(body));
+  const MutexLock lock(mu_);
+  if (cluster_.empty()) cluster_ = rows.cluster;
+  if (cluster_ == rows.cluster) return rows;
+  return Error{Code::failed_precondition,
+               concat("etcd: ", options_.members.at(first_), " is of another cluster than who ",
+                      "answered before: its members were begun apart, or it was made anew, and "
+                      "then this coordinator has to be started again")};
 }
 
 Result<Outcome> Client::commit(const Transaction& transaction) {
   AQUA_ASSIGN(const std::string body, ask("kv/txn", transaction_request(transaction)));
   return parse_outcome(body);
+}
+
+void Client::watch(std::string_view prefix, const std::function<void()>& on_change) {
+  const std::string token = [this] {
+    const MutexLock lock(mu_);
+    return token_;
+  }();
+  // Each line tells of something; what, the rows say.
+  (void)curl::call(request_of(token, member(), "watch", watch_request(prefix), Deadline::max()),
+                   stop_, [&](std::string_view) {
+                     on_change();
+                     return true;
+                   });
 }
 
 Result<LeaseId> Client::grant(std::chrono::seconds ttl) {
@@ -113,8 +158,9 @@ Result<bool> Client::keep(LeaseId lease) {
 }
 
 Result<void> Client::revoke(LeaseId lease) {
-  AQUA_TRY(ask("lease/revoke", lease_request(lease)));
-  return {};
+  const auto done = ask("lease/revoke", lease_request(lease));
+  if (done.ok() || done.error().code == Code::not_found) return {};
+  return done.error();
 }
 
 }  // namespace aqua::coordinator::etcd

@@ -63,11 +63,10 @@ Result<Json> object_of(std::string_view body) {
   return value;
 }
 
-// Revisions of the whole cluster stand in each reply's header.
-Result<Revision> revision_of(const Json& reply) {
+Result<Json> header_of(const Json& reply) {
   const auto header = reply.find("header");
   if (header == reply.end() || !header->is_object()) return damaged("has no header");
-  return number_of(*header, "revision");
+  return *header;
 }
 
 Result<Row> row_of(const Json& entry) {
@@ -75,8 +74,8 @@ Result<Row> row_of(const Json& entry) {
   Row row;
   AQUA_ASSIGN(row.key, bytes_of(entry, "key"));
   AQUA_ASSIGN(row.value, bytes_of(entry, "value"));
+  AQUA_ASSIGN(row.created, number_of(entry, "create_revision"));
   AQUA_ASSIGN(row.modified, number_of(entry, "mod_revision"));
-  AQUA_ASSIGN(row.lease, number_of(entry, "lease"));
   return row;
 }
 
@@ -107,6 +106,11 @@ std::string range_request(std::string_view prefix) {
   return text_of({{"key", to_base64(prefix)}, {"range_end", to_base64(end_of(prefix))}});
 }
 
+std::string watch_request(std::string_view prefix) {
+  return text_of(
+      {{"create_request", {{"key", to_base64(prefix)}, {"range_end", to_base64(end_of(prefix))}}}});
+}
+
 std::string transaction_request(const Transaction& transaction) {
   Json compare = Json::array();
   for (const auto& [key, modified] : transaction.when) {
@@ -122,6 +126,8 @@ std::string transaction_request(const Transaction& transaction) {
                          {"value", to_base64(value)},
                          {"lease", std::to_string(lease)}}}});
   }
+  for (const std::string& key : transaction.deletes)
+    success.push_back({{"request_delete_range", {{"key", to_base64(key)}}}});
   return text_of({{"compare", std::move(compare)}, {"success", std::move(success)}});
 }
 
@@ -140,7 +146,10 @@ std::string password_request(std::string_view user, std::string_view password) {
 Result<Rows> parse_rows(std::string_view body) {
   AQUA_ASSIGN(const Json reply, object_of(body));
   Rows found;
-  AQUA_ASSIGN(found.revision, revision_of(reply));
+  AQUA_ASSIGN(const Json header, header_of(reply));
+  const auto cluster = header.find("cluster_id");
+  if (cluster == header.end() || !cluster->is_string()) return damaged("names no cluster");
+  found.cluster = cluster->get<std::string>();
   const auto rows = reply.find("kvs");
   if (rows == reply.end()) return found;
   if (!rows->is_array()) return damaged("has in kvs no array");
@@ -155,7 +164,8 @@ Result<Rows> parse_rows(std::string_view body) {
 Result<Outcome> parse_outcome(std::string_view body) {
   AQUA_ASSIGN(const Json reply, object_of(body));
   Outcome outcome;
-  AQUA_ASSIGN(outcome.revision, revision_of(reply));
+  AQUA_ASSIGN(const Json header, header_of(reply));
+  AQUA_ASSIGN(outcome.revision, number_of(header, "revision"));
   const auto done = reply.find("succeeded");
   if (done == reply.end()) return outcome;
   if (!done->is_boolean()) return damaged("does not say whether it was done");

@@ -21,16 +21,16 @@ using LeaseId = std::int64_t;   // 0: none
 struct Row {
   std::string key;
   std::string value;
-  Revision modified = 0;  // by which change it has this value
-  LeaseId lease = 0;      // with which it ends
+  Revision created = 0;   // by which change it is there
+  Revision modified = 0;  // by which it has this value
 };
 
 struct Rows {
   std::vector<Row> rows;  // sorted by key
-  Revision revision = 0;  // as of which
+  std::string cluster{};  // whose they are: its id
 };
 
-// All of it, or nothing: the puts are done where each key is as `when` says.
+// All of it, or nothing: puts and deletes are done where each key is as `when` says.
 struct Transaction {
   struct Condition {
     std::string key;
@@ -43,6 +43,7 @@ struct Transaction {
   };
   std::vector<Condition> when{};
   std::vector<Put> puts{};
+  std::vector<std::string> deletes{};
 };
 
 struct Outcome {
@@ -52,6 +53,7 @@ struct Outcome {
 
 // Requests' bodies. Of all keys that begin with `prefix`, which is not empty.
 [[nodiscard]] std::string range_request(std::string_view prefix);
+[[nodiscard]] std::string watch_request(std::string_view prefix);
 [[nodiscard]] std::string transaction_request(const Transaction& transaction);
 [[nodiscard]] std::string grant_request(std::int64_t ttl_s);
 [[nodiscard]] std::string lease_request(LeaseId lease);  // to keep it, or to end it

@@ -5,16 +5,22 @@
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/text/plain_name.hpp"
 #include "base/try.hpp"
 #include "coordinator/common/log.hpp"
+#include "coordinator/servers/keys.hpp"
 
 namespace aqua::coordinator {
 namespace {
 
-constexpr std::string_view kPrefix = "/aqua/servers/";
+using std::chrono::milliseconds;
 
-std::string key_of(const std::string& name) {
-  return concat(kPrefix, name);
+constexpr milliseconds kAfterFailure{1000};
+
+// As somebody else has called it.
+std::string shown(std::string_view key) {
+  constexpr std::size_t kMost = 200;
+  return is_plain(key) ? std::string(key.substr(0, kMost)) : "(one that is not plain text)";
 }
 
 }  // namespace
@@ -25,28 +31,41 @@ ServerDirectory::ServerDirectory(ServerOptions options, Describe describe)
       etcd_(options_.etcd.members.empty()
                 ? nullptr
                 : std::make_unique<etcd::Client>(options_.etcd, stop_.get_token())),
-      read_at_(Clock::now()) {
+      known_(etcd_ == nullptr) {
   if (etcd_ == nullptr) return;
   const MutexLock lock(mu_);
-  fault_ = Error{Code::unavailable, "etcd has not been asked yet"};
+  fault_ = Error{Code::cancelled, "etcd has not been asked yet"};
 }
 
-void ServerDirectory::begin() {
-  if (etcd_ != nullptr) thread_ = std::thread([this] { run(); });
+void ServerDirectory::begin(OnRound on_round) {
+  if (etcd_ == nullptr) return;
+  on_round_ = std::move(on_round);
+  thread_ = std::thread([this] { run(); });
+  follower_ = std::thread([this] { follow(); });
 }
 
-void ServerDirectory::stop() {
+void ServerDirectory::wake() {
+  const MutexLock lock(mu_);
+  wanted_ = true;
+  woken_.notify_all();
+}
+
+void ServerDirectory::stop(bool leaves) {
   if (!thread_.joinable()) return;
   {
     const MutexLock lock(mu_);
     stop_asked_ = true;
-    stopped_.notify_all();
+    woken_.notify_all();
   }
   stop_.request_stop();
   thread_.join();
-  if (lease_ == 0 || fault()) return;
+  follower_.join();
+  if (!leaves || lease_ == 0) return;
   // By another client, which is not stopped.
-  if (auto left = etcd::Client(options_.etcd, {}).revoke(lease_); !left.ok()) {
+  etcd::EtcdOptions once = options_.etcd;
+  once.members = {etcd_->member()};
+  once.timeout = std::chrono::seconds(1);
+  if (auto left = etcd::Client(once, {}).revoke(lease_); !left.ok()) {
     log(LogLevel::warn, "other servers hear later that this one has stopped",
         {{"after_s", static_cast<std::uint64_t>(options_.ttl.count())},
          {"why", left.error().message}});
@@ -57,25 +76,51 @@ void ServerDirectory::run() {
   for (;;) {
     note(round());
     const MutexLock lock(mu_);
-    const auto next = Clock::now() + std::chrono::milliseconds(options_.ttl) / 3;
-    while (!stop_asked_ && Clock::now() < next) (void)stopped_.wait_until(mu_, next);
+    const auto next = Clock::now() + (fault_ ? kAfterFailure : milliseconds(options_.ttl) / 3);
+    while (!stop_asked_ && !wanted_ && Clock::now() < next) (void)woken_.wait_until(mu_, next);
+    if (stop_asked_) return;
+    wanted_ = false;
+  }
+}
+
+// News only make rounds come sooner: what a network swallows of them does no harm.
+void ServerDirectory::follow() {
+  for (;;) {
+    etcd_->watch(kAllKeys, [this] { wake(); });
+    const MutexLock lock(mu_);
+    const auto next = Clock::now() + kAfterFailure;
+    while (!stop_asked_ && Clock::now() < next) (void)woken_.wait_until(mu_, next);
     if (stop_asked_) return;
   }
 }
 
+// What is told is looked for in what is read: another may have written it since, or taken it away.
 Result<ServerDirectory::Seen> ServerDirectory::round() {
-  AQUA_TRY(hold_lease());
-  AQUA_TRY(tell());
-  AQUA_ASSIGN(const etcd::Rows rows, etcd_->range(kPrefix));
+  const auto told = tell();
+  AQUA_ASSIGN(const etcd::Rows rows, etcd_->range(kServerKeys));
   Seen seen;
+  if (!told.ok()) seen.untold = told.error();
+  std::set<std::string> names;
   for (const etcd::Row& row : rows.rows) {
+    names.insert(row.key.substr(kServerKeys.size()));
     auto server = wire::decode<wire::Server>(row.value);
-    if (server.ok() && row.key == key_of(server->name)) {
+    if (server.ok() && row.key == server_key(server->name)) {
       seen.servers.push_back(*std::move(server));
     } else {
-      seen.odd = Error{Code::data_loss,
-                       concat("etcd: key ", row.key, " is not of a coordinator of this version: ",
-                              server.ok() ? "it names another server" : server.error().message)};
+      seen.odd = Error{
+          Code::data_loss,
+          concat("etcd: key ", shown(row.key), " is not of a coordinator of this ",
+                 "version: ", server.ok() ? "it names another server" : server.error().message)};
+    }
+  }
+  if (told.ok()) {
+    const auto own = std::ranges::find(rows.rows, server_key(options_.name), &etcd::Row::key);
+    if (own == rows.rows.end() || own->modified != *ours_) {
+      ours_.reset();
+      wake();
+      seen.untold = Error{Code::aborted, "etcd: what this server had told was changed or is gone"};
+    } else if (on_round_) {
+      if (const auto done = on_round_(names); !done.ok()) seen.odd = done.error();
     }
   }
   return seen;
@@ -93,75 +138,90 @@ Result<void> ServerDirectory::hold_lease() {
   return {};
 }
 
-// Which change of our key is the last, where it may be ours: 0 where there is no such key.
-Result<etcd::Revision> ServerDirectory::claim() {
-  const std::string key = key_of(options_.name);
+Result<etcd::Row> ServerDirectory::claim() {
+  const std::string key = server_key(options_.name);
   AQUA_ASSIGN(const etcd::Rows rows, etcd_->range(key));
   const auto known = std::ranges::find(rows.rows, key, &etcd::Row::key);
-  if (known == rows.rows.end()) return etcd::Revision{0};
-  const auto told = wire::decode<wire::Server>(known->value);
-  if (told.ok() && told->owner == describe_().owner) return known->modified;
+  if (known == rows.rows.end()) return etcd::Row{.key = key, .value = {}};
+  const auto theirs = wire::decode<wire::Server>(known->value);
+  const wire::Server ours = describe_();
+  if (theirs.ok() && theirs->owner == ours.owner && theirs->host == ours.host) return *known;
   return Error{Code::already_exists,
                concat("another coordinator is server \"", options_.name, "\"",
-                      told.ok() ? concat(", on host ", told->host) : std::string(),
-                      ": give one of them another --server")};
+                      theirs.ok() ? concat(", on host ", theirs->host) : std::string(),
+                      ": give one of them another --server. If it is a former one of here, of "
+                      "another data directory, it is gone in ",
+                      options_.ttl.count(), " s")};
 }
 
+// Twice, since the answer to a write may have been lost, and the write not.
 Result<void> ServerDirectory::tell() {
-  std::string value = wire::encode(describe_());
-  if (ours_ && value == told_) return {};
-  if (!ours_) {
-    AQUA_ASSIGN(ours_, claim());
-  }
-  const std::string key = key_of(options_.name);
-  const auto outcome = etcd_->commit({.when = {{key, *ours_}}, .puts = {{key, value, lease_}}});
-  if (!outcome.ok() || !outcome->done) {
-    ours_.reset();  // it may have been done, or undone by another: looked at in the next round
+  AQUA_TRY(hold_lease());
+  const std::string value = wire::encode(describe_());
+  const std::string key = server_key(options_.name);
+  for (int tries = 0; tries < 2; ++tries) {
+    if (ours_ && value == told_) return {};
+    if (!ours_) {
+      AQUA_ASSIGN(const etcd::Row known, claim());
+      ours_ = known.modified;
+    }
+    const auto outcome = etcd_->commit({.when = {{key, *ours_}}, .puts = {{key, value, lease_}}});
+    if (outcome.ok() && outcome->done) {
+      ours_ = outcome->revision;
+      told_ = value;
+      return {};
+    }
+    ours_.reset();
     if (!outcome.ok()) return outcome.error();
-    return Error{Code::aborted, concat("server \"", options_.name, "\" was changed by another")};
   }
-  ours_ = outcome->revision;
-  told_ = std::move(value);
-  return {};
+  return Error{Code::aborted, concat("server \"", options_.name, "\" is changed by another")};
 }
 
 void ServerDirectory::note(Result<Seen> outcome) {
-  const MutexLock lock(mu_);
-  if (outcome.ok()) {
-    servers_ = std::move(outcome->servers);
-    read_at_ = Clock::now();
-    note_fault(std::move(outcome->odd));
-  } else if (outcome.error().code != Code::cancelled) {
-    ++failures_;
-    note_fault(std::move(outcome).error());
+  if (!outcome.ok() && outcome.error().code == Code::cancelled) return;
+  std::optional<Error> before;
+  std::optional<Error> now;
+  std::uint64_t servers = 0;
+  {
+    const MutexLock lock(mu_);
+    known_ = outcome.ok() && !outcome->untold;
+    if (!known_) ++failures_;
+    if (outcome.ok()) {
+      servers_ = std::move(outcome->servers);
+      read_at_ = Clock::now();
+      now = outcome->untold ? std::move(outcome->untold) : std::move(outcome->odd);
+    } else {
+      now = std::move(outcome).error();
+    }
+    servers = servers_.size();
+    before = std::exchange(fault_, now);
   }
-}
-
-void ServerDirectory::note_fault(std::optional<Error> fault) {
-  if (fault && (!fault_ || fault_->message != fault->message)) {
-    log(LogLevel::warn, "servers may not be known as they are", {{"why", fault->message}});
-  } else if (!fault && fault_) {
-    log(LogLevel::info, "servers are known", {{"servers", servers_.size()}});
+  // Of one kind once: messages have times in them.
+  if (now && (!before || before->code != now->code)) {
+    log(LogLevel::warn, "servers may not be known as they are", {{"why", now->message}});
+  } else if (!now && before) {
+    log(LogLevel::info, "servers are known", {{"servers", servers}});
   }
-  fault_ = std::move(fault);
 }
 
 wire::Servers ServerDirectory::all() const {
   wire::Servers all{.self = options_.name, .shared = etcd_ != nullptr};
-  if (!all.shared) {
-    all.servers.push_back(describe_());
-    return all;
+  if (all.shared) {
+    const MutexLock lock(mu_);
+    all.fault = fault_ ? fault_->message : "";
+    if (read_at_) all.age = std::chrono::duration_cast<ledger::Time>(Clock::now() - *read_at_);
+    all.servers = servers_;
   }
-  const MutexLock lock(mu_);
-  all.fault = fault_ ? fault_->message : "";
-  all.age = std::chrono::duration_cast<ledger::Time>(Clock::now() - read_at_);
-  all.servers = servers_;
+  if (std::ranges::find(all.servers, options_.name, &wire::Server::name) == all.servers.end())
+    all.servers.push_back(describe_());
   return all;
 }
 
 ServerDirectory::Numbers ServerDirectory::numbers() const {
   const MutexLock lock(mu_);
-  return {.servers = etcd_ == nullptr ? 1 : servers_.size(), .failures = failures_, .up = !fault_};
+  return {.servers = std::max<std::uint64_t>(servers_.size(), 1),
+          .failures = failures_,
+          .known = known_};
 }
 
 std::optional<Error> ServerDirectory::fault() const {

@@ -3,7 +3,7 @@
 // which ends with a lease that its coordinator keeps (docs/operate/servers.md). Nothing waits for
 // it: while etcd cannot be asked, the last known stay, and why is said.
 //
-// Threads: one of its own; every method may be called concurrently.
+// Threads: two of its own, one of which waits for news; every method may be called concurrently.
 #pragma once
 
 #include <chrono>
@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -34,45 +35,55 @@ class ServerDirectory {
  public:
   // What is told of this server: called by the directory's thread, and by all(), until stop().
   using Describe = std::function<wire::Server()>;
+  // What else is done in each round in which this server was told and all were seen: their names.
+  using OnRound = std::function<Result<void>(const std::set<std::string>&)>;
   struct Numbers {
     std::uint64_t servers = 0;   // that are known, this one among them
-    std::uint64_t failures = 0;  // rounds that did not succeed, since the start
-    bool up = true;              // the last round did
+    std::uint64_t failures = 0;  // rounds in which etcd could not be told or asked, since the start
+    bool known = true;           // as they are now: the last round was none of these
   };
 
   ServerDirectory(ServerOptions options, Describe describe);
-  ~ServerDirectory() { stop(); }
+  ~ServerDirectory() { stop(false); }
   ServerDirectory(const ServerDirectory&) = delete;
   ServerDirectory& operator=(const ServerDirectory&) = delete;
 
   // Tells, where there is an etcd, from now on. Once.
-  void begin();
-  // Leaves, where etcd answered last: others know at once. Else they do when the lease runs out.
-  void stop();
+  void begin(OnRound on_round);
+  // Has the next round begin at once.
+  void wake();
+  // Once. `leaves`: others are to know at once, if etcd answers within a second. Else they know
+  // when the lease runs out, so that a coordinator that is started again before was never away.
+  void stop(bool leaves);
 
   // Without an epoch.
   [[nodiscard]] wire::Servers all() const;
   [[nodiscard]] Numbers numbers() const;
-  // Why others may not know of this server, or it of them; nullopt: they do.
+  // What of the servers is not as it should be: why others may not know of this one, or it of them;
+  // a key that is not understood. nullopt: nothing.
   [[nodiscard]] std::optional<Error> fault() const;
 
  private:
   using Clock = std::chrono::steady_clock;
-
-  void run();
   struct Seen {
     std::vector<wire::Server> servers;
-    std::optional<Error> odd;  // of a key that says what is not understood here
+    std::optional<Error> untold;  // this one could not be told
+    std::optional<Error> odd;     // a key says what is not understood here
   };
+
+  void run();
+  void follow();
   [[nodiscard]] Result<Seen> round();
-  [[nodiscard]] Result<void> hold_lease();
+  // This server's key, under a lease that is kept.
   [[nodiscard]] Result<void> tell();
-  [[nodiscard]] Result<etcd::Revision> claim();
+  [[nodiscard]] Result<void> hold_lease();
+  // Which change of our key was the last, and its value, where it may be ours.
+  [[nodiscard]] Result<etcd::Row> claim();
   void note(Result<Seen> outcome);
-  void note_fault(std::optional<Error> fault) AQUA_REQUIRES(mu_);
 
   const ServerOptions options_;
   const Describe describe_;
+  OnRound on_round_;  // not changed once the threads run
   std::stop_source stop_;
   const std::unique_ptr<etcd::Client> etcd_;  // nullptr: there is none
 
@@ -82,13 +93,16 @@ class ServerDirectory {
   std::string told_{};                    // what we wrote
 
   mutable Mutex mu_;
-  CondVar stopped_;
+  CondVar woken_;
+  bool wanted_ AQUA_GUARDED_BY(mu_) = false;  // a round, now
   std::vector<wire::Server> servers_ AQUA_GUARDED_BY(mu_);
-  Clock::time_point read_at_ AQUA_GUARDED_BY(mu_);
+  std::optional<Clock::time_point> read_at_ AQUA_GUARDED_BY(mu_);
   std::optional<Error> fault_ AQUA_GUARDED_BY(mu_);
+  bool known_ AQUA_GUARDED_BY(mu_);
   std::uint64_t failures_ AQUA_GUARDED_BY(mu_) = 0;
   bool stop_asked_ AQUA_GUARDED_BY(mu_) = false;
   std::thread thread_;
+  std::thread follower_;
 };
 
 }  // namespace aqua::coordinator

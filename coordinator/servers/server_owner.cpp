@@ -36,6 +36,8 @@ Result<ServerOwner> server_owner(const std::string& directory) {
   AQUA_TRY(write_at(file.get(), 0, std::as_bytes(std::span(text)), fresh));
   if (::fsync(file.get()) != 0) return errno_error(concat("write ", fresh));
   if (::rename(fresh.c_str(), path.c_str()) != 0) return errno_error(concat("write ", path));
+  const UniqueFd folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.valid() || ::fsync(folder.get()) != 0) return errno_error(concat("sync ", directory));
   return owner;
 }
 

@@ -13,14 +13,10 @@
 namespace aqua::coordinator {
 namespace {
 
-std::shared_ptr<Store> store_in_memory() {
+std::unique_ptr<GroupStore> store_in_memory() {
   auto store = std::make_shared<MemoryStore>(Host{});
   (void)store->load();  // of nothing: cannot fail
-  return store;
-}
-
-Error no_more_groups() {
-  return Error{Code::unavailable, "the coordinator is stopping"};
+  return std::make_unique<LocalGroups>(std::move(store), [](const Error&) {});
 }
 
 // Of these, those who are heard of.
@@ -36,21 +32,26 @@ std::set<ClientId> live_of(LedgerService& clients, const std::set<ClientId>& ask
   });
 }
 
-WriteSet rows_of(groups::Book::Changes changes) {
-  WriteSet rows;
-  rows.groups = std::move(changes.put);
-  rows.groups_gone = std::move(changes.gone);
-  return rows;
+// The servers, other than `self`, whose clients are in groups or have created them.
+std::set<std::string> other_servers(const groups::Book& book, const std::string& self) {
+  std::set<std::string> servers;
+  for (const auto& [id, group] : book.groups()) {
+    if (!group.creator_gone) servers.insert(group.server);
+    for (const auto& [client, member] : group.members) servers.insert(member.server);
+  }
+  servers.erase(self);
+  return servers;
 }
 
 }  // namespace
 
-GroupService::GroupService(std::shared_ptr<Store> store, groups::Book book, LedgerService& clients,
-                           Options options)
+GroupService::GroupService(std::unique_ptr<GroupStore> store, groups::Book book,
+                           LedgerService& clients, Options options)
     : store_(std::move(store)),
       clients_(clients),
       options_(std::move(options)),
-      book_(std::move(book)) {
+      book_(std::move(book)),
+      known_(options_.server.empty()) {
   MutexLock lock(mu_);
   for (const auto& [id, group] : book_.groups()) told_[id] = {group.term, group.state};
 }
@@ -58,64 +59,142 @@ GroupService::GroupService(std::shared_ptr<Store> store, groups::Book book, Ledg
 GroupService::GroupService(LedgerService& clients)
     : GroupService(store_in_memory(), groups::Book{}, clients, Options{}) {}
 
+Error GroupService::overtaken() {
+  return Error{Code::unavailable, "other servers change groups all the time; try again"};
+}
+
 Result<void> GroupService::begin() {
-  MutexLock lock(mu_);
-  return write_down();
+  MutexLock turn(turn_);
+  Draft restored;
+  {
+    MutexLock lock(mu_);
+    restored.book = book_;
+  }
+  AQUA_TRY(write_down(restored, {}));
+  return {};
 }
 
 void GroupService::stop() {
+  store_->stop();
   MutexLock lock(mu_);
   stopping_ = true;
   changed_.notify_all();
 }
 
-void GroupService::hear() {
-  std::set<ClientId> known;
-  for (const auto& [id, group] : book_.groups()) {
-    for (const auto& [client, member] : group.members) known.insert(client);
+Result<GroupService::Draft> GroupService::begin_draft() {
+  Draft draft;
+  {
+    MutexLock lock(mu_);
+    if (stopping_) return Error{Code::unavailable, "the coordinator is stopping"};
+    if (!known_) return Error{Code::unavailable, "groups: etcd has not been read yet"};
+    draft.book = book_;
+    draft.gone = gone_;
   }
-  if (known.empty()) return;
-  const std::set<ClientId> live = live_of(clients_, known);
+  hear(draft.book);
+  for (const ClientId& id : draft.gone) draft.book.gone(id);
+  return draft;
+}
+
+// Others hear of their own clients.
+void GroupService::hear(groups::Book& draft) {
+  std::set<ClientId> ours;
+  for (const auto& [id, group] : draft.groups()) {
+    for (const auto& [client, member] : group.members) {
+      if (member.server == options_.server) ours.insert(client);
+    }
+  }
+  if (ours.empty()) return;
+  const std::set<ClientId> live = live_of(clients_, ours);
   // Most are as they were, and the book looks at all groups for each that it is told of.
   std::set<ClientId> fallen;
   std::set<ClientId> returned;
-  for (const auto& [id, group] : book_.groups()) {
+  for (const auto& [id, group] : draft.groups()) {
     for (const auto& [client, member] : group.members) {
-      if (member.silent != live.contains(client)) continue;
+      if (!ours.contains(client) || member.silent != live.contains(client)) continue;
       (member.silent ? returned : fallen).insert(client);
     }
   }
   // Those who have fallen silent first, so that none of them is given a rank by the others' return.
-  for (const ClientId& id : fallen) book_.silent(id, true);
-  for (const ClientId& id : returned) book_.silent(id, false);
+  for (const ClientId& id : fallen) draft.silent(id, true);
+  for (const ClientId& id : returned) draft.silent(id, false);
 }
 
-Result<void> GroupService::catch_up() {
-  if (stopping_) return no_more_groups();
-  hear();
-  for (const ClientId& id : gone_) book_.gone(id);
-  AQUA_TRY(write_down());
-  gone_.clear();
-  return {};
-}
-
-Result<void> GroupService::write_down() {
-  const std::vector<groups::GroupId> touched = book_.touched();
-  if (touched.empty()) return {};
-  if (groups::Book::Changes changes = book_.changes(); !changes.empty()) {
-    const auto written = store_->commit(rows_of(std::move(changes)));
+Result<bool> GroupService::write_down(Draft& draft, const std::set<std::string>& absent) {
+  if (!draft.book.touched().empty()) {
+    const auto written = store_->commit(draft.book, absent);
     if (!written.ok()) {
-      book_.roll_back();
       log(LogLevel::warn, "groups cannot be written", {{"why", written.error().message}});
-      if (written.error().code == Code::aborted) options_.on_fatal(written.error());
       return Error{Code::unavailable,
                    concat("the coordinator cannot write its groups: ", written.error().message)};
     }
+    if (!*written) {
+      AQUA_TRY(refresh());
+      return false;
+    }
+    draft.book.commit();
+    publish(std::move(draft.book));
   }
-  book_.commit();
-  for (const groups::GroupId& id : touched) tell(id);
-  changed_.notify_all();
+  MutexLock lock(mu_);
+  for (const ClientId& id : draft.gone) gone_.erase(id);
+  return true;
+}
+
+Result<void> GroupService::refresh() {
+  AQUA_ASSIGN(auto written, store_->read());
+  if (!written) return {};
+  AQUA_ASSIGN(groups::Book book, groups::Book::of({}, *std::move(written)));
+  {
+    // Terms that were told and are not known any more, as where etcd was restored from a backup,
+    // are not given to others.
+    MutexLock lock(mu_);
+    for (const auto& [id, told] : told_) book.begin_after(id, told.first);
+  }
+  if (!book.touched().empty()) {
+    AQUA_ASSIGN(const bool lifted, store_->commit(book, {}));
+    if (!lifted) return overtaken();
+    book.commit();
+    log(LogLevel::warn, "groups were in terms of the past, and begin new ones", {});
+  }
+  publish(std::move(book));
+  MutexLock lock(mu_);
+  known_ = true;
   return {};
+}
+
+Result<void> GroupService::sync(const std::set<std::string>& present) {
+  MutexLock turn(turn_);
+  AQUA_TRY(refresh());
+  AQUA_ASSIGN(Draft draft, begin_draft());
+  std::set<std::string> absent = other_servers(draft.book, options_.server);
+  std::erase_if(absent, [&](const std::string& server) { return present.contains(server); });
+  for (const std::string& server : absent) {
+    log(LogLevel::warn, "members of a server that is silent are gone", {{"server", server}});
+    draft.book.server_gone(server);
+  }
+  // Of a former life: they have died, or left, while nobody could write it down.
+  for (const ClientId& client : draft.book.clients_of(options_.server)) {
+    const bool known = clients_.with(
+        [&](ledger::Ledger& ledger, ledger::Time) { return ledger.clients().contains(client); });
+    if (!known) draft.book.gone(client);
+  }
+  AQUA_TRY(write_down(draft, absent));  // overtaken: tried with the next call, of which others told
+  return {};
+}
+
+void GroupService::publish(groups::Book book) {
+  MutexLock lock(mu_);
+  std::set<groups::GroupId> ids;
+  for (const auto& [id, group] : book_.groups()) ids.insert(id);
+  for (const auto& [id, group] : book.groups()) ids.insert(id);
+  const groups::Book before = std::exchange(book_, std::move(book));
+  const auto version_in = [](const groups::Book& of, const groups::GroupId& id) {
+    const auto found = of.groups().find(id);
+    return found == of.groups().end() ? 0 : found->second.version;
+  };
+  for (const groups::GroupId& id : ids) {
+    if (version_in(before, id) != version_in(book_, id)) tell(id);
+  }
+  changed_.notify_all();
 }
 
 void GroupService::tell(const groups::GroupId& id) {
@@ -138,17 +217,22 @@ void GroupService::tell(const groups::GroupId& id) {
        {"term", group.term}});
 }
 
+void GroupService::catch_up() {
+  if (is_shared()) return options_.sync_soon();
+  (void)change([](groups::Book&) { return Result<void>(); });  // or later
+}
+
 std::vector<groups::Group> GroupService::all() {
+  look();
   MutexLock lock(mu_);
-  (void)catch_up();  // what cannot be written is as it was
   std::vector<groups::Group> found;
   for (const auto& [id, group] : book_.groups()) found.push_back(group);
   return found;
 }
 
 Result<groups::Group> GroupService::find(const groups::GroupId& id) {
+  look();
   MutexLock lock(mu_);
-  (void)catch_up();
   AQUA_ASSIGN(const groups::Group* group, book_.find(id));
   return *group;
 }
@@ -159,10 +243,11 @@ Result<groups::Group> GroupService::watch(const groups::GroupId& id,
                                           const std::function<bool()>& in_session) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   const ThreadPool::Blocking blocking;
+  look();
   MutexLock lock(mu_);
-  (void)catch_up();
   for (;;) {
-    if (stopping_) return no_more_groups();
+    if (stopping_) return Error{Code::unavailable, "the coordinator is stopping"};
+    if (!known_) return Error{Code::unavailable, "groups: etcd has not been read yet"};
     if (!in_session()) return Error{Code::permission_denied, "watch: the session is over"};
     AQUA_ASSIGN(const groups::Group* group, book_.find(id));
     if (group->user != user) {
@@ -182,8 +267,8 @@ Result<groups::Group> GroupService::watch(const groups::GroupId& id,
 }
 
 GroupService::Numbers GroupService::numbers() {
+  look();
   MutexLock lock(mu_);
-  (void)catch_up();
   Numbers numbers{.groups = {}, .terms = terms_, .recoveries = recoveries_, .watches = watches_};
   for (const auto& [id, group] : book_.groups()) {
     ++numbers.groups[group.state];
@@ -195,19 +280,29 @@ GroupService::Numbers GroupService::numbers() {
   return numbers;
 }
 
-void GroupService::gone(const ClientId& client) {
+bool GroupService::has_members() {
   MutexLock lock(mu_);
-  gone_.insert(client);
-  (void)catch_up();  // or later
+  return !book_.clients_of(options_.server).empty();
+}
+
+void GroupService::gone(const ClientId& client) {
+  {
+    MutexLock lock(mu_);
+    gone_.insert(client);
+  }
+  catch_up();
 }
 
 bool GroupService::changed(const ClientId& client) {
+  {
+    MutexLock lock(mu_);
+    const bool concerned = std::ranges::any_of(book_.groups(), [&](const auto& entry) {
+      return entry.second.creator == client || entry.second.members.contains(client);
+    });
+    if (!concerned) return false;
+  }
+  catch_up();
   MutexLock lock(mu_);
-  const bool concerned = std::ranges::any_of(book_.groups(), [&](const auto& entry) {
-    return entry.second.creator == client || entry.second.members.contains(client);
-  });
-  if (!concerned) return false;
-  (void)catch_up();
   changed_.notify_all();  // a watch of a session that is over
   return true;
 }

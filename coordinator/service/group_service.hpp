@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // GroupService is the book of groups with a lock, a store and watches: it serialises the callers
 // and writes a change down before anybody hears of it, so that no term that was told is ever given
-// to others by a later life of the coordinator (docs/internals/groups.md).
+// to others by a later life of the coordinator, or by another (docs/internals/groups.md).
 //
 // Threads: every method may be called concurrently.
-// Locks:   one, held across a commit and a question to the ledger's service, never the other way
-//          round; never across a socket.
-// A store that cannot be written: a change is taken back and refused with unavailable. A death is
-// tried again with the next call of any kind.
+// Locks:   two. Whoever changes something has the turn, across a commit and a question to the
+//          ledger's service, never the other way round. The book that is told has a lock of its
+//          own, for moments only.
+// A store that cannot be written: a change is refused with unavailable. A death is tried again with
+// the next call of any kind.
 #pragma once
 
 #include <chrono>
@@ -17,14 +18,15 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "aqua/result.hpp"
 #include "base/ids.hpp"
 #include "base/mutex.hpp"
+#include "coordinator/service/group_store.hpp"
 #include "coordinator/service/ledger_service.hpp"
-#include "coordinator/store/store.hpp"
 #include "groups/book.hpp"
 
 namespace aqua::coordinator {
@@ -33,8 +35,10 @@ class GroupService {
  public:
   struct Options {
     std::size_t max_watches = 256;  // that wait at one time
-    // As LedgerService's.
-    std::function<void(const Error&)> on_fatal = [](const Error&) {};
+    // Of groups that other servers share: this server's name, and what has sync() called soon, so
+    // that a lifeline waits for no network. "": they are this server's alone.
+    std::string server{};
+    std::function<void()> sync_soon{};
   };
   // What happened since the start, and what is so now.
   struct Numbers {
@@ -47,8 +51,9 @@ class GroupService {
     std::uint64_t watches = 0;     // that wait
   };
 
-  // `book` is what the store holds, with what restoring it has changed; `clients` outlives this.
-  GroupService(std::shared_ptr<Store> store, groups::Book book, LedgerService& clients,
+  // `book` is what the store holds, with what restoring it has changed; of groups that are shared
+  // it is empty, and nothing is changed or told before the first sync(). `clients` outlives this.
+  GroupService(std::unique_ptr<GroupStore> store, groups::Book book, LedgerService& clients,
                Options options);
   // In memory, from nothing.
   explicit GroupService(LedgerService& clients);
@@ -60,17 +65,35 @@ class GroupService {
   // Ends every watch with unavailable, now and later, and changes nothing more.
   void stop();
 
-  // work(book), a Result<T>, alone with the book, which knows who is silent. Where it is accepted
-  // it is written down before this returns; where that fails it is taken back, and unavailable.
+  // work(draft), a Result<T>, alone with a draft of the book, which knows who is silent. Where it
+  // is accepted it is written down before this returns, or else refused with unavailable. It is
+  // asked again where others have changed groups meanwhile, and changes nothing but the draft.
   template <typename Work>
   auto change(Work&& work) -> decltype(work(std::declval<groups::Book&>())) {
-    MutexLock lock(mu_);
-    if (auto may = catch_up(); !may.ok()) return std::move(may).error();
-    auto outcome = work(book_);
-    if (auto written = write_down(); !written.ok()) return std::move(written).error();
-    return outcome;
+    MutexLock turn(turn_);
+    bool fresh = !is_shared();  // or refused perhaps for what others have changed since it was read
+    for (int tries = 0; tries < kMostTries; ++tries) {
+      auto draft = begin_draft();
+      if (!draft.ok()) return std::move(draft).error();
+      auto outcome = work(draft->book);
+      auto written = write_down(*draft, {});
+      if (!written.ok()) return std::move(written).error();
+      if (*written && (outcome.ok() || fresh)) return outcome;
+      fresh = true;
+      if (!*written) continue;
+      auto read = refresh();
+      if (!read.ok()) return std::move(read).error();
+    }
+    return overtaken();
   }
+  // Of groups that are shared: takes over what other servers have changed, and takes the members of
+  // servers that are not `present` for gone. Their coordinators have not been heard of for so long
+  // that they may be dead; if they are not, whoever has acknowledged a later term refuses what they
+  // send.
+  [[nodiscard]] Result<void> sync(const std::set<std::string>& present);
 
+  // Options::server, which callers of work() are of.
+  [[nodiscard]] const std::string& server() const noexcept { return options_.server; }
   [[nodiscard]] std::vector<groups::Group> all();
   [[nodiscard]] Result<groups::Group> find(const groups::GroupId& id);
   // The group when its version is another than `after`, at once where `after` is nullopt; as it is
@@ -82,6 +105,8 @@ class GroupService {
                                             std::chrono::milliseconds timeout, std::uint32_t user,
                                             const std::function<bool()>& in_session);
   [[nodiscard]] Numbers numbers();
+  // Whether a client of this server is in any group, or has created one.
+  [[nodiscard]] bool has_members();
 
   // --- what the lifelines tell ---------------------------------------------------------------
   // Proven dead, or has left in order; the ledger knows it already.
@@ -91,20 +116,41 @@ class GroupService {
   bool changed(const ClientId& client);
 
  private:
-  // Deaths that could not be written, and who is silent now. Nothing of it is uncommitted after.
-  [[nodiscard]] Result<void> catch_up() AQUA_REQUIRES(mu_);
-  void hear() AQUA_REQUIRES(mu_);
-  // Commits the book's changes or rolls them back; wakes the watches.
-  [[nodiscard]] Result<void> write_down() AQUA_REQUIRES(mu_);
-  void tell(const groups::GroupId& id) AQUA_REQUIRES(mu_);
+  static constexpr int kMostTries = 16;
+  struct Draft {
+    groups::Book book;
+    std::set<ClientId> gone;  // that it has heard of
+  };
+  [[nodiscard]] static Error overtaken();
 
-  const std::shared_ptr<Store> store_;
+  // What is known, with deaths that could not be written yet and who is silent now.
+  [[nodiscard]] Result<Draft> begin_draft() AQUA_REQUIRES(turn_);
+  void hear(groups::Book& draft) AQUA_REQUIRES(turn_);
+  // Commits the draft and tells it. False: others were before, whose book is told now.
+  [[nodiscard]] Result<bool> write_down(Draft& draft, const std::set<std::string>& absent)
+      AQUA_REQUIRES(turn_);
+  // Takes over what others have written.
+  [[nodiscard]] Result<void> refresh() AQUA_REQUIRES(turn_);
+  void publish(groups::Book book) AQUA_REQUIRES(turn_);
+  void tell(const groups::GroupId& id) AQUA_REQUIRES(mu_);
+  // Now, or by sync() soon where that waits for a network.
+  void catch_up();
+  // Before somebody reads. What is shared is as it was told last.
+  void look() {
+    if (!is_shared()) catch_up();
+  }
+  [[nodiscard]] bool is_shared() const { return !options_.server.empty(); }
+
+  const std::unique_ptr<GroupStore> store_;
   LedgerService& clients_;
   const Options options_;
 
-  Mutex mu_;
+  Mutex turn_;
+
+  Mutex mu_;  // taken after the other
   CondVar changed_;
-  groups::Book book_ AQUA_GUARDED_BY(mu_);
+  groups::Book book_ AQUA_GUARDED_BY(mu_);        // as it is written
+  bool known_ AQUA_GUARDED_BY(mu_);               // it has been read
   std::set<ClientId> gone_ AQUA_GUARDED_BY(mu_);  // not written down yet
   std::map<groups::GroupId, std::pair<groups::Term, groups::State>> told_ AQUA_GUARDED_BY(mu_);
   std::uint64_t terms_ AQUA_GUARDED_BY(mu_) = 0;

@@ -74,6 +74,7 @@ Result<void> Book::create(const GroupId& id, std::string_view name, const Topolo
   groups_[id] = Group{.id = id,
                       .name = std::string(name),
                       .creator = creator.client,
+                      .server = creator.server,
                       .user = creator.user,
                       .topology = topology,
                       .shape = shape,
@@ -153,19 +154,9 @@ std::vector<GroupId> Book::touched() const {
   return all;
 }
 
-void Book::roll_back() {
-  for (auto& [id, before] : before_) {
-    if (const auto now = groups_.find(id); now != groups_.end()) {
-      names_.erase(now->second.name);
-      groups_.erase(now);
-    }
-  }
-  for (auto& [id, before] : before_) {
-    if (!before) continue;
-    names_.emplace(before->name, id);
-    groups_.emplace(id, *std::move(before));
-  }
-  before_.clear();
+const Group* Book::before(const GroupId& id) const {
+  const auto found = before_.find(id);
+  return found == before_.end() || !found->second ? nullptr : &*found->second;
 }
 
 // --- reading -----------------------------------------------------------------------------
@@ -186,6 +177,17 @@ std::set<ClientId> Book::clients() const {
   for (const auto& [id, group] : groups_) {
     if (!group.creator_gone) all.insert(group.creator);
     for (const auto& [client, member] : group.members) all.insert(client);
+  }
+  return all;
+}
+
+std::set<ClientId> Book::clients_of(std::string_view server) const {
+  std::set<ClientId> all;
+  for (const auto& [id, group] : groups_) {
+    if (!group.creator_gone && group.server == server) all.insert(group.creator);
+    for (const auto& [client, member] : group.members) {
+      if (member.server == server) all.insert(client);
+    }
   }
   return all;
 }

@@ -6,8 +6,10 @@
 // it guards: in one term a rank has one member at most, ever; a term only grows; nothing happens to
 // a member because it is silent; a group resumes when every member has acknowledged the term.
 //
-// Changes:  are kept back until commit() or roll_back(): a term that is not written down must not
-//           be told, since the next life of the coordinator would give it to others.
+// Changes:  are counted until commit(). They are made in a copy of the book, which is told once
+// they
+//           are written down, or thrown away: a term that is not written must not be told, since
+//           the next life of the coordinator would give it to others.
 // Errors:   not_found for a group that is not known, or a member that is not in it; the others as
 //           said. A refused call changes nothing.
 // Cost:     of the group concerned, not of the others; gone() and silent() look at all groups of
@@ -34,6 +36,9 @@ class Book {
   // out what the others never heard of. Such changes wait for commit() as others do. data_loss when
   // the rows contradict each other or the limits.
   [[nodiscard]] static Result<Book> restore(Limits limits, const std::vector<GroupRow>& rows);
+
+  // Makes a book from groups as another coordinator has told them, whole. data_loss as restore().
+  [[nodiscard]] static Result<Book> of(Limits limits, std::vector<Group> groups);
 
   // --- groups ----------------------------------------------------------------------------
   // Creates a group without members, which lives for as long as it has any, or its creator lives.
@@ -64,9 +69,14 @@ class Book {
   [[nodiscard]] Result<void> leave(const GroupId& id, const ClientId& client);
   // Proven dead, or has left the coordinator in order: gone from all groups.
   void gone(const ClientId& client);
+  // The same of all clients of a server.
+  void server_gone(std::string_view server);
   // Silent, or heard of again. A silent standby is not taken while another is; else silence
   // changes nothing. Whether it is in any group, or created one.
   bool silent(const ClientId& client, bool is_silent);
+
+  // Where the group is in an earlier term than that: begins the one after it.
+  void begin_after(const GroupId& id, Term term);
 
   // --- recovery --------------------------------------------------------------------------
   // "I act under no older term any more, and this is what I have." When the last member has said
@@ -90,15 +100,17 @@ class Book {
   [[nodiscard]] Changes changes() const;
   // The groups that have changed since then in any way, those that ended included.
   [[nodiscard]] std::vector<GroupId> touched() const;
+  // One of these as it was; nullptr: it was not there.
+  [[nodiscard]] const Group* before(const GroupId& id) const;
   void commit() noexcept { before_.clear(); }
-  void roll_back();
 
   // --- reading ---------------------------------------------------------------------------
   [[nodiscard]] const std::map<GroupId, Group>& groups() const noexcept { return groups_; }
   [[nodiscard]] Result<const Group*> find(const GroupId& id) const;
   [[nodiscard]] std::optional<GroupId> named(std::string_view name) const;
-  // Members, standbys and creators.
+  // Members, standbys and creators; of one server.
   [[nodiscard]] std::set<ClientId> clients() const;
+  [[nodiscard]] std::set<ClientId> clients_of(std::string_view server) const;
   [[nodiscard]] const Limits& limits() const noexcept { return limits_; }
   // Empty when every invariant holds; otherwise what is broken. For tests and fuzzers.
   [[nodiscard]] std::string check_invariants() const;
@@ -111,6 +123,7 @@ class Book {
                                          const std::vector<Watermark>& marks) const;
   [[nodiscard]] Result<void> check_new(std::string_view name, const Topology& topology,
                                        const Shape& shape) const;
+  [[nodiscard]] Result<void> add(Group group);
   // The group, to be changed: remembers what it was.
   Group& edit(const GroupId& id);
   void end(const GroupId& id);

@@ -65,6 +65,7 @@ Result<void> Book::join(const GroupId& id, const Caller& caller, const Join& req
   Group& changed = edit(id);
   changed.members[caller.client] = {.client = caller.client,
                                     .name = request.name,
+                                    .server = caller.server,
                                     .rank = request.rank,
                                     .order = ++changed.joins,
                                     .marks = {}};
@@ -90,6 +91,10 @@ void Book::gone(const ClientId& client) {
   }
 }
 
+void Book::server_gone(std::string_view server) {
+  for (const ClientId& client : clients_of(server)) gone(client);
+}
+
 bool Book::silent(const ClientId& client, bool is_silent) {
   const std::set<GroupId> concerned = groups_of(client);
   for (const GroupId& id : concerned) {
@@ -101,6 +106,16 @@ bool Book::silent(const ClientId& client, bool is_silent) {
     settle(group);
   }
   return !concerned.empty();
+}
+
+void Book::begin_after(const GroupId& id, Term term) {
+  const auto found = groups_.find(id);
+  if (found == groups_.end() || found->second.term >= term) return;
+  Group& group = edit(id);
+  group.term = term;
+  begin_term(group);
+  if (group.state != State::forming) group.state = State::sealing;
+  settle(group);
 }
 
 // --- recovery ------------------------------------------------------------------------------

@@ -99,19 +99,27 @@ std::string check_progress(const Group& group) {
 
 }  // namespace
 
+// One more, which is consistent in itself and fits the others.
+Result<void> Book::add(Group group) {
+  const auto refuse = [&](const std::string& why) {
+    return Error{Code::data_loss, concat("group ", to_string(group.id), ": ", why)};
+  };
+  if (auto fits = check_new(group.name, group.topology, group.shape); !fits.ok())
+    return refuse(fits.error().message);
+  if (const std::string fault = check_rows(group); !fault.empty()) return refuse(fault);
+  if (groups_.contains(group.id)) return refuse("twice");
+  if (!names_.emplace(group.name, group.id).second) return refuse("another has its name");
+  groups_.emplace(group.id, std::move(group));
+  return {};
+}
+
 Result<Book> Book::restore(Limits limits, const std::vector<GroupRow>& rows) {
   Book book(limits);
   for (const GroupRow& row : rows) {
-    const auto refuse = [&](const std::string& why) {
-      return Error{Code::data_loss, concat("group ", to_string(row.id), ": ", why)};
-    };
-    if (auto fits = book.check_new(row.name, row.topology, row.shape); !fits.ok())
-      return refuse(fits.error().message);
-    const Group group = group_of(row);
-    if (group.members.size() != row.members.size()) return refuse("a member twice");
-    if (const std::string fault = check_rows(group); !fault.empty()) return refuse(fault);
-    if (!book.groups_.emplace(row.id, group).second) return refuse("twice");
-    if (!book.names_.emplace(row.name, row.id).second) return refuse("another has its name");
+    Group group = group_of(row);
+    if (group.members.size() != row.members.size())
+      return Error{Code::data_loss, concat("group ", to_string(row.id), ": a member twice")};
+    AQUA_TRY(book.add(std::move(group)));
   }
   for (const auto& [id, group] : book.groups_) {
     if (group.state != State::resuming) continue;
@@ -119,6 +127,14 @@ Result<Book> Book::restore(Limits limits, const std::vector<GroupRow>& rows) {
     begin_term(changed);
     settle(changed);
   }
+  return book;
+}
+
+Result<Book> Book::of(Limits limits, std::vector<Group> groups) {
+  Book book(limits);
+  for (Group& group : groups) AQUA_TRY(book.add(std::move(group)));
+  if (std::string fault = book.check_invariants(); !fault.empty())
+    return Error{Code::data_loss, std::move(fault)};
   return book;
 }
 

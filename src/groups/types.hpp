@@ -118,11 +118,13 @@ inline constexpr std::uint32_t kUnknownUser = 0xffffffff;  // no user has this n
 struct Caller {
   ClientId client;
   std::uint32_t user = kUnknownUser;
+  std::string server{};  // of groups that several share; "" of others
 };
 
 struct Member {
   ClientId client;
-  std::string name;          // for people
+  std::string name{};        // for people
+  std::string server{};      // Caller::server
   std::optional<Rank> rank;  // nullopt: a standby
   std::uint64_t order = 0;   // of joining; standbys are taken in it
   bool silent = false;       // its time to live ran out, or its lifeline is closed
@@ -137,6 +139,7 @@ struct Group {
   GroupId id;
   std::string name;
   ClientId creator;
+  std::string server{};  // the creator's
   bool creator_gone = false;
   std::uint32_t user = kUnknownUser;  // whose processes may join
   Topology topology;

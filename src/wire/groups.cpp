@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/groups.hpp"
 
+#include "groups/plan.hpp"
 #include "wire/limits.hpp"
 #include "wire/message.hpp"
 
@@ -169,6 +170,7 @@ void read(Fields& in, Plan& plan) {
 void write(Json& out, const Member& member) {
   out["client"] = to_string(member.client);
   out["name"] = member.name;
+  if (!member.server.empty()) out["server"] = member.server;
   if (member.rank) write_part(out, "rank", *member.rank);
   out["order"] = member.order;
   out["silent"] = member.silent;
@@ -178,6 +180,7 @@ void write(Json& out, const Member& member) {
 void read(Fields& in, Member& member) {
   in.id("client", member.client);
   in.text("name", member.name);
+  if (in.has("server")) in.text("server", member.server);
   if (in.has("rank")) read_part(in, "rank", member.rank.emplace());
   in.number("order", member.order);
   in.flag("silent", member.silent);
@@ -214,6 +217,64 @@ void read(Fields& in, Group& group) {
   read_parts(in, "members", members, kMaxRows);
   for (Member& member : members) group.members[member.client] = std::move(member);
   if (in.has("plan")) read_part(in, "plan", group.plan.emplace());
+}
+
+// --- as it is stored ---------------------------------------------------------------------------
+// Five numbers for each mark, one after the other: there may be thousands.
+constexpr std::size_t kMarkNumbers = 5;
+
+struct MemberMarks {
+  ClientId client;
+  std::vector<std::uint64_t> numbers;
+};
+
+Json marks_of(const Member& member) {
+  Json numbers = Json::array();
+  for (const Watermark& mark : member.marks) {
+    for (const std::uint64_t number :
+         {std::uint64_t{mark.of.role == Role::decode}, std::uint64_t{mark.of.stage},
+          std::uint64_t{mark.of.tensor}, mark.sequence, mark.mark})
+      numbers.push_back(number);
+  }
+  return numbers;
+}
+void read_marks(Fields& in, MemberMarks& marks) {
+  in.id("client", marks.client);
+  in.numbers("marks", marks.numbers, kMarkNumbers * groups::Limits{}.max_marks);
+  if (marks.numbers.size() % kMarkNumbers != 0) in.fail("marks", "end in the middle of one");
+}
+void take_marks(Fields& in, Member& member, const std::vector<std::uint64_t>& numbers) {
+  for (std::size_t i = 0; i + kMarkNumbers <= numbers.size(); i += kMarkNumbers) {
+    const std::uint64_t* const mark = &numbers[i];
+    if (mark[0] > 1 || mark[1] > UINT32_MAX || mark[2] > UINT32_MAX)
+      return in.fail("members", "have a mark of a rank that cannot be");
+    const Rank of{mark[0] == 1 ? Role::decode : Role::prefill, static_cast<std::uint32_t>(mark[1]),
+                  static_cast<std::uint32_t>(mark[2])};
+    member.marks.push_back({of, mark[3], mark[4]});
+  }
+}
+
+// The plan follows from the marks.
+void write(Json& out, const StoredGroup& stored, Time) {
+  write(out, stored.group);
+  out.erase("plan");
+  out["server"] = stored.group.server;
+  out["creator_gone"] = stored.group.creator_gone;
+  out["joins"] = stored.group.joins;
+  std::size_t at = 0;
+  for (const auto& [client, member] : stored.group.members)
+    out["members"][at++]["marks"] = marks_of(member);
+}
+void read(Fields& in, StoredGroup& stored, Time) {
+  Group& group = stored.group;
+  read(in, group);
+  in.text("server", group.server);
+  in.flag("creator_gone", group.creator_gone);
+  in.number("joins", group.joins);
+  std::vector<MemberMarks> marks;
+  in.objects("members", marks, kMaxRows, read_marks);
+  for (const MemberMarks& row : marks) take_marks(in, group.members[row.client], row.numbers);
+  if (group.state == State::resuming) group.plan = make_plan(group);
 }
 
 // --- messages ----------------------------------------------------------------------------------
@@ -281,6 +342,7 @@ AQUA_WIRE_MESSAGE(CreateGroupRequest, kMaxRequestBytes)
 AQUA_WIRE_MESSAGE(JoinGroupRequest, kMaxRequestBytes)
 AQUA_WIRE_MESSAGE(AcknowledgeRequest, kMaxRequestBytes)
 AQUA_WIRE_MESSAGE(ResumedRequest, kMaxRequestBytes)
+AQUA_WIRE_MESSAGE(StoredGroup, kMaxReplyBytes)
 AQUA_WIRE_MESSAGE(GroupReply, kMaxReplyBytes)
 AQUA_WIRE_MESSAGE(Groups, kMaxReplyBytes)
 

@@ -41,6 +41,11 @@ struct ResumedRequest {
   groups::Term term = 0;
 };
 
+// A group whole, as coordinators of several servers keep it in etcd: with what is not told.
+struct StoredGroup {
+  groups::Group group;
+};
+
 // A group as of now. Marks of members are left out: the plan says what follows from them.
 struct GroupReply {
   Epoch epoch;

@@ -69,7 +69,7 @@ tls-cert = "/c"
 tls-key = "/k"
 server = "s"
 advertise = "https://s.example:7071"
-etcd = "http://10.0.0.1:2379,https://[::1]:2379"
+etcd = "https://10.0.0.1:2379,http://[::1]:2379"
 etcd-authority = "/a"
 etcd-user = "u"
 etcd-password = "/p"
@@ -95,7 +95,7 @@ log-level = "debug"
   EXPECT_FALSE(options->durable);
   EXPECT_EQ(options->server.name, "s");
   EXPECT_EQ(options->server.etcd.members,
-            (std::vector<std::string>{"http://10.0.0.1:2379", "https://[::1]:2379"}));
+            (std::vector<std::string>{"https://10.0.0.1:2379", "http://[::1]:2379"}));
   EXPECT_EQ(options->server.ttl, std::chrono::seconds(3));
   EXPECT_EQ(options->leases_survive, Survives::host);
   EXPECT_EQ(options->limits.client_ttl, ledger::Time{100});

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "base/concat.hpp"
 #include "tests/coordinator/daemon_process.hpp"
+#include "tests/coordinator/member_process.hpp"
 #include "tests/southbound/peers.hpp"
 #include "tools/admin/operator.hpp"
 
@@ -18,32 +18,7 @@ namespace {
 using groups::Group;
 using groups::State;
 
-constexpr std::uint32_t kStandby = 2;
-
-// A member in a process of its own.
-struct Member {
-  Member(const std::string& coordinator, std::uint32_t stage)
-      : process({AQUA_TEST_CLIENT_PROGRAM, "group", coordinator, to_string(id),
-                 std::to_string(stage)}) {
-    EXPECT_EQ(process.read_line(), concat("joined ", stage));
-  }
-  void kill() {
-    process.signal(SIGKILL);
-    process.wait();
-  }
-  // Terms between may have been seen, too.
-  void runs(groups::Term term, std::uint32_t stage) {
-    const std::string wanted = concat("running ", term, " ", stage);
-    std::string line;
-    do {
-      line = process.read_line();
-    } while (!line.empty() && line != wanted);
-    EXPECT_EQ(line, wanted);
-  }
-
-  const ClientId id = random_id<ClientTag>();
-  ChildProcess process;
-};
+using Member = MemberProcess;
 
 struct GroupProcesses : ::testing::Test {
   explicit GroupProcesses(std::vector<std::string> arguments = {}) : daemon(std::move(arguments)) {}

@@ -155,7 +155,12 @@ groups::Group follow(Ready& ready, const std::function<Result<groups::Group>()>&
       return client->watch_group(group_id, version, std::chrono::milliseconds{1000});
     });
     version = group.version;
-    const groups::Member& self = group.members.at(id);
+    const auto found = group.members.find(id);
+    if (found == group.members.end()) {
+      std::puts("replaced");
+      std::exit(0);
+    }
+    const groups::Member& self = found->second;
     if (!self.rank) continue;
     const groups::Term term = group.term;
     const bool recovers = group.state == State::sealing || group.state == State::waiting;

@@ -8,6 +8,7 @@
 #include "wire/groups.hpp"
 #include "wire/observation.hpp"
 #include "wire/problem.hpp"
+#include "wire/servers.hpp"
 #include "wire/slabs.hpp"
 #include "wire/state.hpp"
 
@@ -37,6 +38,17 @@ inline ledger::ClientInfo client_info() {
           .producer = true,
           .consumer = false,
           .pid = 4711};
+}
+inline Server server() {
+  return {.name = "gpu7",
+          .host = "gpu7.example",
+          .version = "1.2.3",
+          .coordinator = "https://gpu7.example:7071",
+          .owner = id<ServerOwner>(0x0d),
+          .clients = 3,
+          .groups = 1,
+          .lent_bytes = std::uint64_t{5} << 40,
+          .held_bytes = 1 << 20};
 }
 inline ledger::Grant grant() {
   return {.slab = kSlab,
@@ -198,6 +210,13 @@ void for_each(Check check) {
   check(ResumedRequest{2});
   check(GroupReply{kEpoch, group()});
   check(Groups{kEpoch, {group()}});
+  check(server());
+  check(Servers{.epoch = kEpoch,
+                .self = "gpu7",
+                .shared = true,
+                .fault = "etcd: no leader",
+                .age = ledger::Time{1500},
+                .servers = {server()}});
   check(SlabStory{.epoch = kEpoch,
                   .slab = kSlab,
                   .bytes = 2 << 20,

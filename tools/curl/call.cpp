@@ -31,15 +31,25 @@ class Headers {
   curl_slist* list_ = nullptr;
 };
 
+// Where the bytes of a reply go.
 struct Body {
+  CURL* curl = nullptr;
+  const OnData& on_data;
   std::size_t most = 0;
   std::string kept{};
   bool too_large = false;
+  bool ended = false;  // by on_data
 };
 
-// Returns less than it was given, which ends the transfer, where the reply is too large.
+// Returns less than it was given, which ends the transfer, where no more is wanted.
 std::size_t take(char* bytes, std::size_t /*one*/, std::size_t count, void* context) {
   auto& body = *static_cast<Body*>(context);
+  long status = 0;
+  (void)::curl_easy_getinfo(body.curl, CURLINFO_RESPONSE_CODE, &status);
+  if (body.on_data && status == 200) {
+    body.ended = !body.on_data({bytes, count});
+    return body.ended ? 0 : count;
+  }
   body.too_large = body.kept.size() + count > body.most;
   if (body.too_large) return 0;
   body.kept.append(bytes, count);
@@ -63,6 +73,9 @@ void set_up(CURL* curl, const Request& request, const Headers& headers, char* de
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_PROXY, "");
   set(CURLOPT_NOSIGNAL, 1L);
+#if LIBCURL_VERSION_NUM >= 0x075700  // 7.87
+  set(CURLOPT_QUICK_EXIT, 1L);  // or the end of a call would wait for a name server that is silent
+#endif
   set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
   set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
   if (!request.body.empty()) {
@@ -103,6 +116,7 @@ std::optional<CURLcode> transfer(CURLM* multi, CURL* curl, const std::stop_token
 }
 
 Error error_of(CURLcode fault, const char* detail, const Request& request, const Body& body) {
+  if (body.ended) return {Code::cancelled, concat(request.url, ": ended by who asked")};
   if (body.too_large) {
     return {Code::data_loss, concat(request.url, ": its answer is larger than ",
                                     request.most_reply_bytes, " bytes")};
@@ -134,7 +148,7 @@ bool may_have_been_sent(CURLcode fault) {
 
 }  // namespace
 
-Outcome call(const Request& request, const std::stop_token& stop) {
+Outcome call(const Request& request, const std::stop_token& stop, const OnData& on_data) {
   const Easy curl(::curl_easy_init(), &::curl_easy_cleanup);
   const Multi multi(::curl_multi_init(), &::curl_multi_cleanup);
   Outcome outcome;
@@ -144,7 +158,7 @@ Outcome call(const Request& request, const std::stop_token& stop) {
   }
   std::array<char, CURL_ERROR_SIZE> detail{};
   const Headers headers(request.headers);
-  Body body{.most = request.most_reply_bytes};
+  Body body{.curl = curl.get(), .on_data = on_data, .most = request.most_reply_bytes};
   set_up(curl.get(), request, headers, detail.data(), body);
   const std::optional<CURLcode> ended = transfer(multi.get(), curl.get(), stop);
   if (!ended) {

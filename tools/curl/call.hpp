@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -42,9 +43,14 @@ struct Outcome {
   bool sent = false;  // the other may have acted on it
 };
 
+// Where the body of a reply with status 200 goes as it comes, and is not kept; false ends the call,
+// with cancelled.
+using OnData = std::function<bool(std::string_view)>;
+
 // Blocks until the reply has ended. Errors: unavailable; deadline_exceeded; cancelled by `stop`;
 // data_loss for a reply that is larger than it may be; failed_precondition where the certificate
 // does not do.
-[[nodiscard]] Outcome call(const Request& request, const std::stop_token& stop = {});
+[[nodiscard]] Outcome call(const Request& request, const std::stop_token& stop = {},
+                           const OnData& on_data = {});
 
 }  // namespace aqua::curl

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/concat.hpp"
+#include "base/text/plain_name.hpp"
 
 namespace aqua::curl {
 
@@ -26,7 +27,10 @@ Result<Origin> parse_origin(std::string_view text) {
     return wrong;
   const bool bracketed = host.starts_with('[') && host.ends_with(']');
   const std::string_view inside = bracketed ? host.substr(1, host.size() - 2) : host;
-  if (inside.empty() || inside.find_first_of("/@?#[] ") != std::string_view::npos) return wrong;
+  constexpr std::size_t kLongestName = 253;
+  if (inside.empty() || inside.size() > kLongestName || !is_plain(inside) ||
+      inside.find_first_of("/@?#[] ") != std::string_view::npos)
+    return wrong;
   if (!bracketed && inside.find(':') != std::string_view::npos) return wrong;
   origin.host = host;
   return origin;

@@ -98,14 +98,4 @@ void Fields::prose(const char* name, std::string& out, std::size_t max) {
   out = raw_text(name, max, true);
 }
 
-void Fields::numbers(const char* name, std::vector<std::uint32_t>& out, std::size_t max) {
-  constexpr std::uint64_t kLargest = std::numeric_limits<std::uint32_t>::max();
-  for (const Json& value : array_at(name, max)) {
-    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kLargest) {
-      return fail(name, concat("element ", out.size(), " is not an integer from 0 to ", kLargest));
-    }
-    out.push_back(value.get<std::uint32_t>());
-  }
-}
-
 }  // namespace aqua::wire

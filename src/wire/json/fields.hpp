@@ -84,7 +84,18 @@ class Fields {
       if (!fault_) read(fields, out.emplace_back(initial));
     }
   }
-  void numbers(const char* name, std::vector<std::uint32_t>& out, std::size_t max);
+  // An array of integers.
+  template <std::unsigned_integral N>
+  void numbers(const char* name, std::vector<N>& out, std::size_t max) {
+    constexpr N kLargest = std::numeric_limits<N>::max();
+    for (const Json& value : array_at(name, max)) {
+      if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kLargest) {
+        return fail(name,
+                    concat("element ", out.size(), " is not an integer from 0 to ", kLargest));
+      }
+      out.push_back(value.get<N>());
+    }
+  }
 
   // Notes a fault of field `name`, unless there is one already.
   void fail(const char* name, std::string_view what);

@@ -2,10 +2,16 @@
 // The client against etcd itself, of one member and of three, with and without TLS and passwords.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 
+#include <array>
+#include <atomic>
 #include <fstream>
 #include <thread>
 
+#include "coordinator/etcd/base64.hpp"
 #include "coordinator/etcd/client.hpp"
 #include "tests/coordinator/etcd/etcd_cluster.hpp"
 #include "tests/coordinator/http/tls_daemon.hpp"
@@ -66,7 +72,7 @@ TEST_F(EtcdClient, WhatIsPutWithALeaseEndsWithIt) {
   ASSERT_TRUE(client.revoke(*lease).ok());
   EXPECT_TRUE(client.range("/k/")->rows.empty());
   EXPECT_FALSE(*client.keep(*lease));
-  EXPECT_EQ(client.revoke(*lease).error().code, Code::not_found);
+  EXPECT_TRUE(client.revoke(*lease).ok()) << "it has ended";
   EXPECT_EQ(client.commit(put("/k/a", "two", 0, *lease)).error().code, Code::not_found);
 }
 
@@ -82,7 +88,7 @@ TEST_F(EtcdClient, ALeaseThatNobodyKeepsRunsOut) {
 TEST_F(EtcdClient, AMemberThatIsDeadIsPassedOver) {
   EtcdCluster cluster(3);
   Client client(options_of(cluster, 3), {});
-  ASSERT_TRUE(client.commit(put("/k/a", "one", 0))->done);
+  ASSERT_TRUE(client.commit(put("/k/a", "one", 0)).ok());
   cluster.kill(0);
   // Its successor as leader has to be chosen first, if it was that.
   ASSERT_TRUE(aqua::testing::eventually([&] { return client.range("/k/").ok(); }));
@@ -92,9 +98,9 @@ TEST_F(EtcdClient, AMemberThatIsDeadIsPassedOver) {
 TEST_F(EtcdClient, WithoutAQuorumNothingIsAnsweredUntilThereIsOne) {
   EtcdCluster cluster(3);
   EtcdOptions options = options_of(cluster, 3);
+  ASSERT_TRUE(Client(options, {}).commit(put("/k/a", "one", 0)).ok());
   options.timeout = std::chrono::milliseconds{300};
   Client client(options, {});
-  ASSERT_TRUE(client.commit(put("/k/a", "one", 0))->done);
   cluster.kill(0);
   cluster.kill(1);
   EXPECT_EQ(client.commit(put("/k/b", "lost?", 0)).error().code, Code::unavailable);
@@ -103,18 +109,68 @@ TEST_F(EtcdClient, WithoutAQuorumNothingIsAnsweredUntilThereIsOne) {
   EXPECT_TRUE(aqua::testing::eventually([&] { return client.range("/k/").ok(); }));
 }
 
-TEST_F(EtcdClient, AStopEndsACallThatIsNotAnswered) {
-  EtcdCluster cluster(1);
+TEST_F(EtcdClient, MembersThatWereBegunApartAreNamed) {
+  const EtcdCluster cluster(1);
+  EtcdCluster another(1);
   EtcdOptions options = options_of(cluster, 1);
+  options.members.push_back(another.url(0));
+  Client client(options, {});
+  ASSERT_TRUE(client.range("/k/").ok());
+  options.members = {another.url(0), cluster.url(0)};
+  Client other(options, {});
+  ASSERT_TRUE(other.range("/k/").ok());
+  another.kill(0);
+  const auto split = other.range("/k/");
+  ASSERT_FALSE(split.ok());
+  EXPECT_EQ(split.error().code, Code::failed_precondition);
+  EXPECT_THAT(split.error().message, HasSubstr("another cluster"));
+}
+
+TEST_F(EtcdClient, ANewsStreamTellsOfEachChangeUntilItIsStopped) {
+  const EtcdCluster cluster(1);
+  std::stop_source stop;
+  Client follower(options_of(cluster, 1), stop.get_token());
+  Client writer(options_of(cluster, 1), {});
+  std::atomic<int> heard = 0;
+  std::thread thread([&] { follower.watch("/k/", [&] { ++heard; }); });
+  EXPECT_TRUE(aqua::testing::eventually([&] { return heard >= 1; }));  // it has begun
+  const int before = heard;
+  EXPECT_TRUE(writer.commit(put("/other", "one", 0)).ok());
+  EXPECT_TRUE(writer.commit(put("/k/a", "one", 0)).ok());
+  EXPECT_TRUE(aqua::testing::eventually([&] { return heard > before; }));
+  stop.request_stop();
+  thread.join();
+}
+
+// Listens, and never answers.
+TEST_F(EtcdClient, AStopEndsACallThatIsNotAnswered) {
+  const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* const plain = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(::bind(listener.get(), plain, length), 0);
+  ASSERT_EQ(::getsockname(listener.get(), plain, &length), 0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  EtcdOptions options;
+  options.members = {"http://127.0.0.1:" + std::to_string(ntohs(address.sin_port))};
   options.timeout = seconds{600};
-  cluster.member(0).stop();
   std::stop_source stop;
   Client client(options, stop.get_token());
-  std::thread stopper([&] { stop.request_stop(); });
+  std::thread stopper([&] {
+    const UniqueFd asked(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    EXPECT_TRUE(asked.valid());
+    std::array<char, 16> head{};
+    EXPECT_GT(::recv(asked.get(), head.data(), head.size(), 0), 0);  // it waits for the answer now
+    stop.request_stop();
+  });
+  const auto begun = std::chrono::steady_clock::now();
   const auto asked = client.range("/k/");
   stopper.join();
   ASSERT_FALSE(asked.ok());
   EXPECT_EQ(asked.error().code, Code::cancelled);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, seconds{30});
 }
 
 TEST_F(EtcdClient, SpeaksTlsToAMemberThatItsAuthorityKnows) {
@@ -139,28 +195,42 @@ void set_up(const std::string& member, const std::string& path, const std::strin
   EXPECT_EQ(done.reply->status, 200) << done.reply->body;
 }
 
+// With no more rights than docs/operate/servers.md gives it.
 TEST_F(EtcdClient, SaysWhoItIsWithAPassword) {
   const EtcdCluster cluster(1);
   const std::string& member = cluster.url(0);
-  set_up(member, "user/add", R"({"name":"root","password":"secret"})");
+  set_up(member, "user/add", R"({"name":"root","password":"r"})");
   set_up(member, "user/grant", R"({"user":"root","role":"root"})");
+  set_up(member, "role/add", R"({"name":"aqua"})");
+  set_up(member, "role/grant",
+         R"({"name":"aqua","perm":{"permType":"READWRITE","key":")" + to_base64("/aqua/") +
+             R"(","range_end":")" + to_base64("/aqua0") + R"("}})");
+  set_up(member, "user/add", R"({"name":"aqua","password":"secret"})");
+  set_up(member, "user/grant", R"({"user":"aqua","role":"aqua"})");
   set_up(member, "enable", "{}");
   const aqua::testing::TempDir dir;
   const std::string file = dir / "password";
   std::ofstream(file) << "secret\n";
+  ASSERT_EQ(::chmod(file.c_str(), 0600), 0);
   EtcdOptions options = options_of(cluster, 1);
-  EXPECT_EQ(Client(options, {}).range("/k/").error().code, Code::permission_denied);
-  options.user = "root";
+  EXPECT_EQ(Client(options, {}).range("/aqua/").error().code, Code::permission_denied);
+  options.user = "aqua";
   options.password_file = file;
   Client client(options, {});
-  EXPECT_TRUE(client.commit(put("/k/a", "one", 0))->done);
-  EXPECT_EQ(client.range("/k/")->rows.size(), 1U);
+  const auto lease = client.grant(seconds{60});
+  ASSERT_TRUE(lease.ok()) << lease.error().message;
+  const auto made = client.commit(put("/aqua/a", "one", 0, *lease));
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_TRUE(client.keep(*lease).ok());
+  EXPECT_EQ(client.range("/aqua/")->rows.size(), 1U);
+  EXPECT_TRUE(client.revoke(*lease).ok());
+  EXPECT_EQ(client.range("/other/").error().code, Code::permission_denied);
   std::ofstream(file) << "wrong\n";
-  const auto refused = Client(options, {}).range("/k/");
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().code, Code::permission_denied);
+  EXPECT_EQ(Client(options, {}).range("/aqua/").error().code, Code::permission_denied);
+  ASSERT_EQ(::chmod(file.c_str(), 0644), 0);
+  EXPECT_EQ(Client(options, {}).range("/aqua/").error().code, Code::failed_precondition);
   options.password_file = dir / "none";
-  EXPECT_EQ(Client(options, {}).range("/k/").error().code, Code::not_found);
+  EXPECT_EQ(Client(options, {}).range("/aqua/").error().code, Code::not_found);
 }
 
 }  // namespace

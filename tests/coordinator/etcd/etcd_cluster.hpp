@@ -33,8 +33,7 @@ class ReadySocket {
 
 class EtcdCluster {
  public:
-  // Ready when this returns. `extra` arguments come last. `certificate` and `key` are PEM files:
-  // then clients speak TLS.
+  // Ready when this returns. `certificate` and `key` are PEM files: then clients speak TLS.
   explicit EtcdCluster(std::size_t members, std::string certificate = {}, std::string key = {});
 
   [[nodiscard]] const std::string& url(std::size_t member) const { return urls_.at(member); }

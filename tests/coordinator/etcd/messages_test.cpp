@@ -42,21 +42,20 @@ TEST(EtcdMessages, AskForAllKeysThatBeginSo) {
 
 TEST(EtcdMessages, RowsAreRead) {
   const auto rows = parse_rows(
-      R"({"header":{"cluster_id":"1","revision":"12"},"kvs":[
+      R"({"header":{"cluster_id":"14841639068965178418","revision":"12"},"kvs":[
         {"key":"L2I=","mod_revision":"9","version":"1","value":"dg==","lease":"4390624941357044743"},
         {"key":"L2E=","mod_revision":"2"}],"count":"2"})");
   ASSERT_TRUE(rows.ok()) << rows.error().message;
-  EXPECT_EQ(rows->revision, 12);
+  EXPECT_EQ(rows->cluster, "14841639068965178418");
   ASSERT_EQ(rows->rows.size(), 2U);
   EXPECT_EQ(rows->rows[0].key, "/a");
   EXPECT_EQ(rows->rows[0].value, "");
   EXPECT_EQ(rows->rows[1].value, "v");
   EXPECT_EQ(rows->rows[1].modified, 9);
-  EXPECT_EQ(rows->rows[1].lease, 4390624941357044743);
 }
 
 TEST(EtcdMessages, WhatIsLeftOutIsZeroOrFalse) {
-  EXPECT_TRUE(parse_rows(R"({"header":{"revision":"3"}})")->rows.empty());
+  EXPECT_TRUE(parse_rows(R"({"header":{"cluster_id":"1"}})")->rows.empty());
   EXPECT_FALSE(parse_outcome(R"({"header":{"revision":"3"}})")->done);
   EXPECT_TRUE(parse_outcome(R"({"header":{"revision":"3"},"succeeded":true})")->done);
   EXPECT_EQ(*parse_kept(R"({"result":{"header":{"revision":"1"},"ID":"77"}})"), 0);
@@ -65,14 +64,15 @@ TEST(EtcdMessages, WhatIsLeftOutIsZeroOrFalse) {
 
 TEST(EtcdMessages, AnAnswerThatIsNoneIsNamed) {
   for (const char* wrong :
-       {"", "[]", "{}", R"({"header":7})", R"({"header":{"revision":"x"}})",
-        R"({"header":{"revision":"1"},"kvs":7})", R"({"header":{"revision":"1"},"kvs":[7]})",
-        R"({"header":{"revision":"1"},"kvs":[{"key":"!"}]})",
-        R"({"header":{"revision":"1"},"kvs":[{"key":"L2E=","mod_revision":"-"}]})"}) {
+       {"", "[]", "{}", R"({"header":7})", R"({"header":{}})", R"({"header":{"cluster_id":7}})",
+        R"({"header":{"cluster_id":"1"},"kvs":7})", R"({"header":{"cluster_id":"1"},"kvs":[7]})",
+        R"({"header":{"cluster_id":"1"},"kvs":[{"key":"!"}]})",
+        R"({"header":{"cluster_id":"1"},"kvs":[{"key":"L2E=","mod_revision":"-"}]})"}) {
     const auto rows = parse_rows(wrong);
     ASSERT_FALSE(rows.ok()) << wrong;
     EXPECT_EQ(rows.error().code, Code::data_loss) << wrong;
   }
+  EXPECT_FALSE(parse_outcome(R"({"header":{"revision":"x"}})").ok());
   EXPECT_FALSE(parse_outcome(R"({"header":{"revision":"1"},"succeeded":"yes"})").ok());
   EXPECT_FALSE(parse_grant(R"({"header":{}})").ok());
   EXPECT_FALSE(parse_kept(R"({"error":{}})").ok());

@@ -69,8 +69,8 @@ struct GroupServiceTest : ::testing::Test {
     auto book = Book::restore({}, stored.value().groups);
     ASSERT_TRUE(book.ok()) << book.error().message;
     service = std::make_unique<GroupService>(
-        disk, *std::move(book), ledger,
-        GroupService::Options{.max_watches = 2, .on_fatal = [this](const Error&) { ++fatal; }});
+        std::make_unique<LocalGroups>(disk, [this](const Error&) { ++fatal; }), *std::move(book),
+        ledger, GroupService::Options{.max_watches = 2});
     ASSERT_TRUE(service->begin().ok());
   }
   template <typename Work>

@@ -26,11 +26,13 @@ TEST(Origin, NothingElseIs) {
        {"", "https://", "https://host", "https://:1", "https://host:", "https://host:0",
         "https://host:65536", "https://host:1/", "https://user@host:1", "https://a/b:1",
         "https://::1:1", "ftp://host:1", "host:1", "https:host:1", "https://a b:1",
-        "https://host:1 ", "https://host:+1"}) {
+        "https://host:1 ", "https://host:+1", "https://a\tb:1", "https://g\xc3\xa4.example:1"}) {
     const auto parsed = parse_origin(wrong);
     ASSERT_FALSE(parsed.ok()) << wrong;
     EXPECT_EQ(parsed.error().code, Code::invalid_argument) << wrong;
   }
+  EXPECT_TRUE(parse_origin("https://" + std::string(253, 'a') + ":1").ok());
+  EXPECT_FALSE(parse_origin("https://" + std::string(254, 'a') + ":1").ok());
 }
 
 }  // namespace

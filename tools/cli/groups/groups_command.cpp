@@ -40,6 +40,11 @@ std::size_t standbys_of(const Group& group) {
       std::ranges::count_if(group.members, [](const auto& entry) { return !entry.second.rank; }));
 }
 
+// With its server, where there are several.
+std::string name_of(const Member& member) {
+  return member.server.empty() ? member.name : concat(member.name, " on ", member.server);
+}
+
 // What the group waits for of this member.
 std::string_view progress_of(const Group& group, const Member& member) {
   if (member.silent) return "silent";
@@ -52,6 +57,7 @@ std::string_view progress_of(const Group& group, const Member& member) {
 
 Json to_json(const Member& member) {
   Json row{{"client", to_string(member.client)}, {"name", member.name}};
+  if (!member.server.empty()) row["server"] = member.server;
   if (member.rank) {
     row["rank"] = {{"role", to_string(member.rank->role)},
                    {"stage", member.rank->stage},
@@ -118,11 +124,12 @@ std::string group_page(const Group& group) {
     if (member == nullptr) {
       row(to_string(rank), "-", "-", "nobody");
     } else {
-      row(to_string(rank), member->name, to_string(member->client), progress_of(group, *member));
+      row(to_string(rank), name_of(*member), to_string(member->client),
+          progress_of(group, *member));
     }
   }
   for (const auto& [client, member] : group.members) {
-    if (!member.rank) row("-", member.name, to_string(client), progress_of(group, member));
+    if (!member.rank) row("-", name_of(member), to_string(client), progress_of(group, member));
   }
   if (group.plan) {
     out << "\nthe plan: " << group.plan->resume.size() << " sequences go on, "

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups whose members are on several servers: real coordinators, members and etcd, of which each
+// is killed, stopped or cut off.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/etcd/client.hpp"
+#include "coordinator/servers/keys.hpp"
+#include "tests/coordinator/daemon_process.hpp"
+#include "tests/coordinator/etcd/etcd_cluster.hpp"
+#include "tests/coordinator/member_process.hpp"
+#include "tests/southbound/peers.hpp"
+#include "tools/admin/operator.hpp"
+
+namespace aqua::testing {
+namespace {
+
+using groups::Group;
+using groups::State;
+
+// A server: its coordinator.
+struct Server {
+  Server(const std::string& etcd, const std::string& name, const std::string& ttl)
+      : daemon({"--etcd", etcd, "--server", name, "--server-ttl", ttl}) {
+    EXPECT_TRUE(eventually([&] {
+      const auto all = admin::fetch_servers(daemon.address());
+      return all.ok() && all->fault.empty();
+    }));
+  }
+  template <typename Is>
+  [[nodiscard]] bool sees(Is&& is) const {
+    return eventually([&] {
+      const auto all = admin::fetch_groups(daemon.address());
+      return all.ok() && all->groups.size() == 1 && is(all->groups.front());
+    });
+  }
+  DaemonProcess daemon;
+};
+
+struct SharedGroups : ::testing::Test {
+  void SetUp() override {
+    if (etcd_program().empty()) GTEST_SKIP() << "no etcd here: scripts/setup check";
+    etcd.emplace(1);
+    start("600000");
+  }
+  void start(const std::string& ttl_of_b) {
+    a.emplace(etcd->urls(), "a", "2000");
+    b.emplace(etcd->urls(), "b", ttl_of_b);
+    first.emplace(a->daemon.address(), 0);
+    second.emplace(b->daemon.address(), 1);
+    first->runs(1, 0);
+    second->runs(1, 1);
+  }
+  static bool runs_in(const Group& group, groups::Term term) {
+    return group.state == State::running && group.term == term;
+  }
+  std::optional<EtcdCluster> etcd;
+  std::optional<Server> a, b;
+  std::optional<MemberProcess> first, second;  // of a and of b
+};
+
+TEST_F(SharedGroups, EveryServerSeesTheSame) {
+  for (const Server* server : {&*a, &*b}) {
+    EXPECT_TRUE(server->sees([&](const Group& group) {
+      return runs_in(group, 1) && group.members.at(first->id).server == "a" &&
+             group.members.at(second->id).server == "b";
+    }));
+  }
+}
+
+TEST_F(SharedGroups, AMemberThatDiesIsFollowedByAStandbyOfAnotherServer) {
+  MemberProcess spare(a->daemon.address(), kStandby);
+  second->kill();
+  spare.runs(2, 1);
+  first->runs(2, 0);
+  EXPECT_TRUE(b->sees([](const Group& group) { return runs_in(group, 2); }));
+}
+
+TEST_F(SharedGroups, ACoordinatorThatComesBackLosesNoMember) {
+  for (const bool killed : {true, false}) {
+    if (killed) {
+      b->daemon.kill();
+    } else {
+      EXPECT_EQ(b->daemon.stop(), 0);
+    }
+    b->daemon.start();
+    EXPECT_TRUE(b->sees([&](const Group& group) {
+      return runs_in(group, 1) && !group.members.at(second->id).silent;
+    }));
+  }
+  EXPECT_TRUE(a->sees([](const Group& group) { return runs_in(group, 1); }));
+}
+
+TEST_F(SharedGroups, ADeathWhileItsCoordinatorIsAwayIsHeardOfAfterwards) {
+  MemberProcess spare(a->daemon.address(), kStandby);
+  b->daemon.kill();
+  second->kill();
+  b->daemon.start();
+  spare.runs(2, 1);
+  first->runs(2, 0);
+}
+
+TEST_F(SharedGroups, TheOperatorEndsOneFromAnywhere) {
+  const auto all = admin::fetch_groups(b->daemon.address());
+  ASSERT_TRUE(all.ok() && all->groups.size() == 1);
+  ASSERT_TRUE(admin::end_group(b->daemon.address(), all->groups.front().id).ok());
+  EXPECT_TRUE(eventually([&] {
+    const auto seen = admin::fetch_groups(a->daemon.address());
+    return seen.ok() && seen->groups.empty();
+  }));
+}
+
+TEST_F(SharedGroups, WithoutEtcdNothingChangesAndTheGroupGoesOn) {
+  MemberProcess spare(a->daemon.address(), kStandby);
+  etcd->kill(0);
+  second->kill();
+  EXPECT_TRUE(a->sees([](const Group& group) { return runs_in(group, 1); }));
+  etcd->start(0);
+  spare.runs(2, 1);
+  first->runs(2, 0);
+}
+
+TEST_F(SharedGroups, TermsDoNotComeBackFromABackup) {
+  coordinator::etcd::Client client({.members = {etcd->url(0)}}, {});
+  const auto backup = client.range(coordinator::kGroupKeys);
+  ASSERT_TRUE(backup.ok() && backup->rows.size() == 1);
+  MemberProcess spare(a->daemon.address(), kStandby);
+  second->kill();
+  spare.runs(2, 1);
+  ASSERT_TRUE(a->sees([](const Group& group) { return runs_in(group, 2); }));
+  // As it was in term 1, with the one that has died and without its successor.
+  const auto now = client.range(coordinator::kGroupKeys);
+  ASSERT_TRUE(now.ok() && now->rows.size() == 1);
+  const coordinator::etcd::Row& row = backup->rows.front();
+  ASSERT_TRUE(client
+                  .commit({.when = {{row.key, now->rows.front().modified}},
+                           .puts = {{row.key, row.value, 0}}})
+                  ->done);
+  EXPECT_TRUE(a->sees(
+      [&](const Group& group) { return group.term > 2 && !group.members.contains(second->id); }));
+}
+
+struct SharedGroupsOfShortLives : SharedGroups {
+  void SetUp() override {
+    if (etcd_program().empty()) GTEST_SKIP() << "no etcd here: scripts/setup check";
+    etcd.emplace(1);
+    start("2000");
+  }
+};
+
+TEST_F(SharedGroupsOfShortLives, AServerThatDiesIsFollowedByAStandbyOfAnother) {
+  MemberProcess spare(a->daemon.address(), kStandby);
+  b->daemon.kill();
+  second->kill();
+  spare.runs(2, 1);
+  first->runs(2, 0);
+  EXPECT_TRUE(a->sees([&](const Group& group) { return !group.members.contains(second->id); }));
+}
+
+TEST_F(SharedGroupsOfShortLives, WhoIsCutOffIsReplacedAndHearsOfItWhenItIsBack) {
+  MemberProcess spare(a->daemon.address(), kStandby);
+  b->daemon.process().stop();  // its member runs on, in the former term
+  spare.runs(2, 1);
+  first->runs(2, 0);
+  b->daemon.process().signal(SIGCONT);
+  EXPECT_TRUE(b->sees([&](const Group& group) {
+    return runs_in(group, 2) && !group.members.contains(second->id);
+  }));
+  EXPECT_EQ(second->process.read_line(), "replaced");
+  EXPECT_TRUE(eventually([&] {
+    const auto all = admin::fetch_servers(a->daemon.address());
+    return all.ok() && all->servers.size() == 2;
+  }));
+}
+
+}  // namespace
+}  // namespace aqua::testing

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Group services of two servers over one store in memory: who is overtaken begins again, nobody's
+// change is lost, and only who is absent is taken for gone.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "coordinator/service/group_service.hpp"
+
+namespace aqua::coordinator {
+namespace {
+
+using groups::Book;
+using groups::Group;
+using groups::GroupId;
+using groups::Rank;
+using groups::Role;
+using groups::State;
+using Names = std::set<std::string>;
+
+constexpr std::uint32_t kUser = 1000;
+
+// What all of them write to: the groups, and a number that each write raises.
+struct Shelf {
+  std::map<GroupId, Group> groups;
+  int written = 0;
+  Names present{"a", "b"};
+  bool broken = false;
+};
+
+class OnTheShelf final : public GroupStore {
+ public:
+  explicit OnTheShelf(Shelf& shelf) : shelf_(shelf) {}
+  Result<bool> commit(const Book& draft, const Names& absent) override {
+    if (shelf_.broken) return Error{Code::unavailable, "no quorum"};
+    for (const std::string& server : absent) {
+      if (shelf_.present.contains(server)) return false;
+    }
+    if (read_ != shelf_.written) return false;
+    for (const GroupId& id : draft.touched()) {
+      const auto now = draft.groups().find(id);
+      if (now == draft.groups().end()) {
+        shelf_.groups.erase(id);
+      } else {
+        shelf_.groups[id] = now->second;
+      }
+    }
+    read_ = ++shelf_.written;
+    return true;
+  }
+  Result<std::optional<std::vector<Group>>> read() override {
+    if (shelf_.broken) return Error{Code::unavailable, "no quorum"};
+    std::vector<Group> all;
+    for (const auto& [id, group] : shelf_.groups) all.push_back(group);
+    read_ = shelf_.written;
+    return std::optional(std::move(all));
+  }
+
+ private:
+  Shelf& shelf_;
+  int read_ = -1;
+};
+
+struct Server {
+  Server(Shelf& shelf, const std::string& name)
+      : service(std::make_unique<OnTheShelf>(shelf), Book{}, ledger,
+                {.server = name, .sync_soon = [this] { ++wanted; }}) {}
+  ClientId client() {
+    ledger::ClientInfo info;
+    info.id = random_id<ClientTag>();
+    info.device = random_id<DeviceTag>();
+    info.server = "here";
+    info.domain = "here";
+    info.consumer = true;
+    EXPECT_TRUE(
+        ledger.with([&](ledger::Ledger& book, ledger::Time now) { return book.join(info, now); })
+            .ok());
+    return info.id;
+  }
+  void sync(const Names& present) {
+    const auto done = service.sync(present);
+    EXPECT_TRUE(done.ok()) << done.error().message;
+  }
+  LedgerService ledger{{}, 4};
+  int wanted = 0;
+  GroupService service;
+};
+
+struct SharedGroupService : ::testing::Test {
+  SharedGroupService() {
+    a.sync(shelf.present);
+    b.sync(shelf.present);
+    accepted(a, [&](Book& book) {
+      return book.create(id, "chat", {.prefill = {}, .decode = {2, 1}}, shape,
+                         {creator, kUser, "a"});
+    });
+  }
+  template <typename Work>
+  void accepted(Server& at, Work&& work) {
+    const Result<void> outcome = at.service.change(work);
+    EXPECT_TRUE(outcome.ok()) << outcome.error().message;
+  }
+  ClientId join(Server& at, std::optional<Rank> rank) {
+    const ClientId client = at.client();
+    accepted(at, [&](Book& book) {
+      return book.join(id, {client, kUser, at.service.server()}, {"engine", shape, rank});
+    });
+    return client;
+  }
+
+  Shelf shelf;
+  Server a{shelf, "a"}, b{shelf, "b"};
+  const GroupId id = random_id<groups::GroupTag>();
+  const groups::Shape shape{.model = "m", .dtype = "f16", .layout = "l"};
+  const ClientId creator = a.client();
+  const Rank zero{Role::decode, 0, 0}, one{Role::decode, 1, 0};
+};
+
+TEST_F(SharedGroupService, WhoIsOvertakenBeginsAgain) {
+  // Neither hears of the other but by being overtaken.
+  const ClientId first = join(b, zero);
+  const ClientId second = join(a, one);
+  const ClientId third = join(b, std::nullopt);
+  const Group seen = b.service.find(id).value();
+  EXPECT_EQ(seen.state, State::running);
+  EXPECT_EQ(seen.members.size(), 3U);
+  EXPECT_EQ(seen.members.at(first).server, "b");
+  EXPECT_EQ(seen.members.at(second).server, "a");
+  EXPECT_FALSE(a.service.find(id).value().members.contains(third)) << "a has not looked since";
+  a.sync(shelf.present);
+  EXPECT_EQ(a.service.find(id).value(), seen);
+}
+
+TEST_F(SharedGroupService, WhatOthersHaveRefusesARank) {
+  join(b, zero);
+  const ClientId late = a.client();
+  const Result<void> refused = a.service.change([&](Book& book) {
+    return book.join(id, {late, kUser, "a"}, {"engine", shape, zero});
+  });
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::already_exists);
+}
+
+TEST_F(SharedGroupService, TheSilenceOfOthersClientsIsTheirsToTell) {
+  const ClientId theirs = join(b, zero);
+  a.sync(shelf.present);
+  EXPECT_FALSE(a.service.find(id).value().members.at(theirs).silent);
+}
+
+TEST_F(SharedGroupService, MembersOfAnAbsentServerAreGone) {
+  join(b, zero);
+  const ClientId ours = join(a, one);
+  shelf.present = {"a"};
+  a.sync(shelf.present);
+  const Group left = a.service.find(id).value();
+  EXPECT_EQ(left.term, 2U);
+  EXPECT_EQ(left.state, State::waiting);
+  EXPECT_EQ(left.members.size(), 1U);
+  EXPECT_TRUE(left.members.contains(ours));
+}
+
+TEST_F(SharedGroupService, AServerThatIsBackMeanwhileIsNotGone) {
+  join(b, zero);
+  join(a, one);
+  a.sync({"a"});  // the store knows better
+  EXPECT_EQ(a.service.find(id).value().term, 1U);
+  EXPECT_EQ(a.service.find(id).value().members.size(), 2U);
+}
+
+TEST_F(SharedGroupService, ADeathIsToldByTheNextSync) {
+  const ClientId dies = join(b, zero);
+  join(a, one);
+  ASSERT_TRUE(
+      b.ledger.with([&](ledger::Ledger& book, ledger::Time now) { return book.dead(dies, now); })
+          .ok());
+  b.service.gone(dies);
+  EXPECT_EQ(b.wanted, 1) << "a lifeline waits for no network";
+  EXPECT_EQ(b.service.find(id).value().term, 1U);
+  b.sync(shelf.present);
+  EXPECT_EQ(b.service.find(id).value().term, 2U);
+}
+
+TEST_F(SharedGroupService, ADeathOutlivesAStoreThatIsAway) {
+  const ClientId dies = join(b, zero);
+  b.service.gone(dies);
+  shelf.broken = true;
+  EXPECT_EQ(b.service.sync(shelf.present).error().code, Code::unavailable);
+  EXPECT_EQ(b.service.find(id).value().members.size(), 1U);
+  shelf.broken = false;
+  b.sync(shelf.present);
+  EXPECT_TRUE(b.service.find(id).value().members.empty());
+}
+
+TEST_F(SharedGroupService, ClientsThatNobodyKnowsAreOfAFormerLife) {
+  const ClientId known = join(b, zero);
+  Server again(shelf, "b");  // with an empty ledger
+  again.sync(shelf.present);
+  EXPECT_FALSE(again.service.find(id).value().members.contains(known));
+}
+
+TEST_F(SharedGroupService, BeforeItIsReadNothingIsToldOrChanged) {
+  Server fresh(shelf, "c");
+  EXPECT_EQ(fresh.service.change([&](Book& book) { return book.close(id); }).error().code,
+            Code::unavailable);
+  EXPECT_EQ(fresh.service
+                .watch(id, std::nullopt, std::chrono::milliseconds{0}, kUser, [] { return true; })
+                .error()
+                .code,
+            Code::unavailable);
+}
+
+TEST_F(SharedGroupService, TermsOfThePastArePassedOver) {
+  join(b, zero);
+  join(a, one);
+  const std::map<GroupId, Group> backup = shelf.groups;
+  shelf.present = {"a"};
+  a.sync(shelf.present);
+  ASSERT_EQ(a.service.find(id).value().term, 2U);
+  shelf.present = {"a", "b"};
+  shelf.groups = backup;
+  ++shelf.written;
+  a.sync(shelf.present);
+  EXPECT_EQ(a.service.find(id).value().term, 3U);
+  EXPECT_EQ(a.service.find(id).value().state, State::sealing);
+}
+
+}  // namespace
+}  // namespace aqua::coordinator
