@@ -150,6 +150,7 @@ Result<Rows> parse_rows(std::string_view body) {
   const auto cluster = header.find("cluster_id");
   if (cluster == header.end() || !cluster->is_string()) return damaged("names no cluster");
   found.cluster = cluster->get<std::string>();
+  AQUA_ASSIGN(found.revision, number_of(header, "revision"));
   const auto rows = reply.find("kvs");
   if (rows == reply.end()) return found;
   if (!rows->is_array()) return damaged("has in kvs no array");

@@ -28,6 +28,7 @@ struct Row {
 struct Rows {
   std::vector<Row> rows;  // sorted by key
   std::string cluster{};  // whose they are: its id
+  Revision revision = 0;  // as of which
 };
 
 // All of it, or nothing: puts and deletes are done where each key is as `when` says.

@@ -16,6 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kAfterFailure{1000};
+constexpr milliseconds kBetweenRounds{100};
 
 // As somebody else has called it.
 std::string shown(std::string_view key) {
@@ -76,9 +77,14 @@ void ServerDirectory::run() {
   for (;;) {
     note(round());
     const MutexLock lock(mu_);
-    const auto next = Clock::now() + (fault_ ? kAfterFailure : milliseconds(options_.ttl) / 3);
+    const auto now = Clock::now();
+    const auto next = now + (known_ ? milliseconds(options_.ttl) / 3 : kAfterFailure);
+    // News of what this server itself has written come as well.
+    const auto soonest = now + kBetweenRounds;
+    while (!stop_asked_ && Clock::now() < soonest) (void)woken_.wait_until(mu_, soonest);
     while (!stop_asked_ && !wanted_ && Clock::now() < next) (void)woken_.wait_until(mu_, next);
     if (stop_asked_) return;
+    figures_due_ = !wanted_;
     wanted_ = false;
   }
 }
@@ -112,6 +118,10 @@ Result<ServerDirectory::Seen> ServerDirectory::round() {
           concat("etcd: key ", shown(row.key), " is not of a coordinator of this ",
                  "version: ", server.ok() ? "it names another server" : server.error().message)};
     }
+  }
+  {
+    const MutexLock lock(mu_);
+    told_now_ = told.ok();
   }
   if (told.ok()) {
     const auto own = std::ranges::find(rows.rows, server_key(options_.name), &etcd::Row::key);
@@ -160,7 +170,8 @@ Result<void> ServerDirectory::tell() {
   const std::string value = wire::encode(describe_());
   const std::string key = server_key(options_.name);
   for (int tries = 0; tries < 2; ++tries) {
-    if (ours_ && value == told_) return {};
+    // Figures that change all the time are not told in answer to news: each would be news again.
+    if (ours_ && (value == told_ || !figures_due_)) return {};
     if (!ours_) {
       AQUA_ASSIGN(const etcd::Row known, claim());
       ours_ = known.modified;
@@ -222,6 +233,11 @@ ServerDirectory::Numbers ServerDirectory::numbers() const {
   return {.servers = std::max<std::uint64_t>(servers_.size(), 1),
           .failures = failures_,
           .known = known_};
+}
+
+bool ServerDirectory::is_told() const {
+  const MutexLock lock(mu_);
+  return told_now_;
 }
 
 std::optional<Error> ServerDirectory::fault() const {

@@ -59,6 +59,8 @@ class ServerDirectory {
   // Without an epoch.
   [[nodiscard]] wire::Servers all() const;
   [[nodiscard]] Numbers numbers() const;
+  // Whether this server's key was its own in the last round in which etcd could be asked.
+  [[nodiscard]] bool is_told() const;
   // What of the servers is not as it should be: why others may not know of this one, or it of them;
   // a key that is not understood. nullopt: nothing.
   [[nodiscard]] std::optional<Error> fault() const;
@@ -91,6 +93,7 @@ class ServerDirectory {
   etcd::LeaseId lease_ = 0;
   std::optional<etcd::Revision> ours_{};  // of our key, as we wrote it under lease_
   std::string told_{};                    // what we wrote
+  bool figures_due_ = true;               // in this round, what has changed of them is told
 
   mutable Mutex mu_;
   CondVar woken_;
@@ -99,6 +102,7 @@ class ServerDirectory {
   std::optional<Clock::time_point> read_at_ AQUA_GUARDED_BY(mu_);
   std::optional<Error> fault_ AQUA_GUARDED_BY(mu_);
   bool known_ AQUA_GUARDED_BY(mu_);
+  bool told_now_ AQUA_GUARDED_BY(mu_) = false;
   std::uint64_t failures_ AQUA_GUARDED_BY(mu_) = 0;
   bool stop_asked_ AQUA_GUARDED_BY(mu_) = false;
   std::thread thread_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/servers/shared_groups.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -51,6 +52,20 @@ Result<std::optional<std::vector<groups::Group>>> SharedGroups::read() {
     revisions[stored->group.name] = row.modified;
     groups.push_back(std::move(stored->group));
   }
+  if (rows.revision < seen_) {
+    // Restored from a backup: of what was told since then nothing is known here, but by chance.
+    etcd::Transaction none;
+    for (const auto& [name, modified] : revisions) {
+      none.when.push_back({group_key(name), modified});
+      none.deletes.push_back(group_key(name));
+    }
+    AQUA_ASSIGN(const etcd::Outcome ended, heard(etcd_.commit(none)));
+    if (!ended.done) return Error{Code::unavailable, "etcd: groups of a backup are being ended"};
+    seen_ = ended.revision;
+    revisions.clear();
+    groups.clear();
+  }
+  seen_ = std::max(seen_, rows.revision);
   revisions_ = std::move(revisions);
   unsure_ = false;
   return std::optional(std::move(groups));

@@ -37,6 +37,7 @@ class SharedGroups final : public GroupStore {
   std::stop_source stop_;
   etcd::Client etcd_;
   std::map<std::string, etcd::Revision> revisions_;  // of each group by its name, as it was read
+  etcd::Revision seen_ = 0;                          // the latest that was read
   bool unsure_ = true;  // what is written is not known: not read yet, or a commit's answer was lost
   std::optional<Error> failed_;
   Clock::time_point failed_at_;

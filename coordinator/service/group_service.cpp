@@ -43,6 +43,18 @@ std::set<std::string> other_servers(const groups::Book& book, const std::string&
   return servers;
 }
 
+// Whether the one may have come of the other: a term and a version only grow, and in a term a rank
+// that has a member keeps it.
+bool follows(const groups::Group& later, const groups::Group& earlier) {
+  if (later.term < earlier.term || later.version < earlier.version) return false;
+  if (later.version == earlier.version) return later == earlier;
+  return later.term > earlier.term || std::ranges::all_of(earlier.members, [&](const auto& entry) {
+           if (!entry.second.rank) return true;
+           const auto now = later.members.find(entry.first);
+           return now != later.members.end() && now->second.rank == entry.second.rank;
+         });
+}
+
 }  // namespace
 
 GroupService::GroupService(std::unique_ptr<GroupStore> store, groups::Book book,
@@ -61,6 +73,10 @@ GroupService::GroupService(LedgerService& clients)
 
 Error GroupService::overtaken() {
   return Error{Code::unavailable, "other servers change groups all the time; try again"};
+}
+
+Error GroupService::later(const Error& why) {
+  return Error{Code::unavailable, concat("the coordinator cannot read its groups: ", why.message)};
 }
 
 Result<void> GroupService::begin() {
@@ -87,6 +103,8 @@ Result<GroupService::Draft> GroupService::begin_draft() {
     MutexLock lock(mu_);
     if (stopping_) return Error{Code::unavailable, "the coordinator is stopping"};
     if (!known_) return Error{Code::unavailable, "groups: etcd has not been read yet"};
+    if (is_shared() && !options_.is_told())
+      return Error{Code::unavailable, "groups: other servers do not know of this one now"};
     draft.book = book_;
     draft.gone = gone_;
   }
@@ -128,7 +146,7 @@ Result<bool> GroupService::write_down(Draft& draft, const std::set<std::string>&
                    concat("the coordinator cannot write its groups: ", written.error().message)};
     }
     if (!*written) {
-      AQUA_TRY(refresh());
+      if (const auto read = refresh(); !read.ok()) return later(read.error());
       return false;
     }
     draft.book.commit();
@@ -144,16 +162,21 @@ Result<void> GroupService::refresh() {
   if (!written) return {};
   AQUA_ASSIGN(groups::Book book, groups::Book::of({}, *std::move(written)));
   {
-    // Terms that were told and are not known any more, as where etcd was restored from a backup,
-    // are not given to others.
+    // What was told and is not so any more, as where etcd was restored from a backup, cannot be
+    // gone on with: a term would be given to others. The members join anew, in a group of another
+    // id.
     MutexLock lock(mu_);
-    for (const auto& [id, told] : told_) book.begin_after(id, told.first);
+    for (const auto& [id, group] : book_.groups()) {
+      const auto now = book.groups().find(id);
+      if (now != book.groups().end() && !follows(now->second, group)) (void)book.close(id);
+    }
   }
   if (!book.touched().empty()) {
-    AQUA_ASSIGN(const bool lifted, store_->commit(book, {}));
-    if (!lifted) return overtaken();
+    log(LogLevel::warn, "groups are as they once were, and are ended",
+        {{"groups", static_cast<std::uint64_t>(book.touched().size())}});
+    AQUA_ASSIGN(const bool ended, store_->commit(book, {}));
+    if (!ended) return overtaken();
     book.commit();
-    log(LogLevel::warn, "groups were in terms of the past, and begin new ones", {});
   }
   publish(std::move(book));
   MutexLock lock(mu_);
@@ -182,17 +205,18 @@ Result<void> GroupService::sync(const std::set<std::string>& present) {
 }
 
 void GroupService::publish(groups::Book book) {
+  groups::Book before;
   MutexLock lock(mu_);
+  before = std::exchange(book_, std::move(book));
   std::set<groups::GroupId> ids;
-  for (const auto& [id, group] : book_.groups()) ids.insert(id);
-  for (const auto& [id, group] : book.groups()) ids.insert(id);
-  const groups::Book before = std::exchange(book_, std::move(book));
-  const auto version_in = [](const groups::Book& of, const groups::GroupId& id) {
-    const auto found = of.groups().find(id);
-    return found == of.groups().end() ? 0 : found->second.version;
-  };
+  for (const groups::Book* each : {&before, &book_}) {
+    for (const auto& [id, group] : each->groups()) ids.insert(id);
+  }
   for (const groups::GroupId& id : ids) {
-    if (version_in(before, id) != version_in(book_, id)) tell(id);
+    const auto was = before.groups().find(id);
+    const auto is = book_.groups().find(id);
+    const bool both = was != before.groups().end() && is != book_.groups().end();
+    if (!both || was->second.version != is->second.version) tell(id);
   }
   changed_.notify_all();
 }
@@ -282,7 +306,7 @@ GroupService::Numbers GroupService::numbers() {
 
 bool GroupService::has_members() {
   MutexLock lock(mu_);
-  return !book_.clients_of(options_.server).empty();
+  return !known_ || !book_.clients_of(options_.server).empty();
 }
 
 void GroupService::gone(const ClientId& client) {

@@ -39,6 +39,7 @@ class GroupService {
     // that a lifeline waits for no network. "": they are this server's alone.
     std::string server{};
     std::function<void()> sync_soon{};
+    std::function<bool()> is_told{};  // whether the others know of this server now
   };
   // What happened since the start, and what is so now.
   struct Numbers {
@@ -82,7 +83,7 @@ class GroupService {
       fresh = true;
       if (!*written) continue;
       auto read = refresh();
-      if (!read.ok()) return std::move(read).error();
+      if (!read.ok()) return later(read.error());
     }
     return overtaken();
   }
@@ -94,6 +95,7 @@ class GroupService {
 
   // Options::server, which callers of work() are of.
   [[nodiscard]] const std::string& server() const noexcept { return options_.server; }
+  // As they are known: none before the first sync() of groups that are shared.
   [[nodiscard]] std::vector<groups::Group> all();
   [[nodiscard]] Result<groups::Group> find(const groups::GroupId& id);
   // The group when its version is another than `after`, at once where `after` is nullopt; as it is
@@ -105,7 +107,7 @@ class GroupService {
                                             std::chrono::milliseconds timeout, std::uint32_t user,
                                             const std::function<bool()>& in_session);
   [[nodiscard]] Numbers numbers();
-  // Whether a client of this server is in any group, or has created one.
+  // Whether a client of this server may be in a group, or have created one.
   [[nodiscard]] bool has_members();
 
   // --- what the lifelines tell ---------------------------------------------------------------
@@ -122,6 +124,8 @@ class GroupService {
     std::set<ClientId> gone;  // that it has heard of
   };
   [[nodiscard]] static Error overtaken();
+  // As a caller hears it: whatever is wrong with what is written, it may ask again.
+  [[nodiscard]] static Error later(const Error& why);
 
   // What is known, with deaths that could not be written yet and who is silent now.
   [[nodiscard]] Result<Draft> begin_draft() AQUA_REQUIRES(turn_);

@@ -37,7 +37,8 @@ class Book {
   // the rows contradict each other or the limits.
   [[nodiscard]] static Result<Book> restore(Limits limits, const std::vector<GroupRow>& rows);
 
-  // Makes a book from groups as another coordinator has told them, whole. data_loss as restore().
+  // Makes a book from groups as another coordinator has told them, whole but for their plans, which
+  // follow. data_loss as restore().
   [[nodiscard]] static Result<Book> of(Limits limits, std::vector<Group> groups);
 
   // --- groups ----------------------------------------------------------------------------
@@ -75,8 +76,6 @@ class Book {
   // changes nothing. Whether it is in any group, or created one.
   bool silent(const ClientId& client, bool is_silent);
 
-  // Where the group is in an earlier term than that: begins the one after it.
-  void begin_after(const GroupId& id, Term term);
 
   // --- recovery --------------------------------------------------------------------------
   // "I act under no older term any more, and this is what I have." When the last member has said

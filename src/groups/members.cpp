@@ -108,16 +108,6 @@ bool Book::silent(const ClientId& client, bool is_silent) {
   return !concerned.empty();
 }
 
-void Book::begin_after(const GroupId& id, Term term) {
-  const auto found = groups_.find(id);
-  if (found == groups_.end() || found->second.term >= term) return;
-  Group& group = edit(id);
-  group.term = term;
-  begin_term(group);
-  if (group.state != State::forming) group.state = State::sealing;
-  settle(group);
-}
-
 // --- recovery ------------------------------------------------------------------------------
 
 Result<const Group*> Book::of_member(const GroupId& id, const ClientId& client, Term term,

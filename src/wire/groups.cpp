@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/groups.hpp"
 
-#include "groups/plan.hpp"
 #include "wire/limits.hpp"
 #include "wire/message.hpp"
 
@@ -254,7 +253,7 @@ void take_marks(Fields& in, Member& member, const std::vector<std::uint64_t>& nu
   }
 }
 
-// The plan follows from the marks.
+// The plan follows from the marks, for whoever has looked at them (Book::of).
 void write(Json& out, const StoredGroup& stored, Time) {
   write(out, stored.group);
   out.erase("plan");
@@ -274,7 +273,7 @@ void read(Fields& in, StoredGroup& stored, Time) {
   std::vector<MemberMarks> marks;
   in.objects("members", marks, kMaxRows, read_marks);
   for (const MemberMarks& row : marks) take_marks(in, group.members[row.client], row.numbers);
-  if (group.state == State::resuming) group.plan = make_plan(group);
+  group.plan.reset();
 }
 
 // --- messages ----------------------------------------------------------------------------------

@@ -35,30 +35,9 @@ TEST_F(SharedGroupsBook, ABookOfGroupsThatCannotBeIsRefused) {
   });
   refused([](auto& groups) { groups.front().term = 0; });
   refused([](auto& groups) { groups.front().state = State::waiting; });
+  refused([](auto& groups) { groups.front().term = ~Term{0}; });
+  refused([](auto& groups) { groups.front().topology.decode = {UINT32_MAX, UINT32_MAX}; });
   refused([](auto& groups) { groups.front().members.begin()->second.acknowledged = true; });
-}
-
-TEST_F(SharedGroupsBook, ATermOfThePastIsPassedOver) {
-  run(2);
-  accepted([&] { return gone(2); });
-  accepted([&] { return join(3, Rank{Role::decode, 1, 0}); });
-  ASSERT_EQ(group().term, 2u);
-  book.begin_after(id, 2);
-  EXPECT_EQ(group().term, 2u);
-  accepted([&] { return acknowledge(1); });
-  book.begin_after(id, 7);
-  EXPECT_EQ(group().term, 8u);
-  EXPECT_EQ(group().state, State::sealing);
-  EXPECT_FALSE(group().members.at(client(1)).acknowledged);
-  EXPECT_EQ(book.check_invariants(), "");
-}
-
-TEST_F(SharedGroupsBook, ARunningGroupOfThePastSealsAnew) {
-  run(2);
-  book.begin_after(id, 4);
-  EXPECT_EQ(group().term, 5u);
-  EXPECT_EQ(group().state, State::sealing);
-  EXPECT_EQ(book.check_invariants(), "");
 }
 
 TEST_F(SharedGroupsBook, AServersMembersGoWithIt) {

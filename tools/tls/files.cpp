@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
@@ -25,9 +26,13 @@ Result<UniqueFd> open_secret(const std::string& path) {
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return errno_error(path);
   const mode_t forbidden = info.st_uid == 0 ? S_IWGRP | S_IXGRP | S_IRWXO : S_IRWXG | S_IRWXO;
-  if ((info.st_mode & forbidden) == 0) return fd;
+  if ((info.st_mode & forbidden) != 0) {
+    return Error{Code::failed_precondition,
+                 concat(path, ": others than its owner may read or write this key: chmod 600")};
+  }
+  if (info.st_uid == 0 || info.st_uid == ::geteuid()) return fd;
   return Error{Code::failed_precondition,
-               concat(path, ": others than its owner may read or write this key: chmod 600")};
+               concat(path, ": is neither this user's nor root's file: chown")};
 }
 
 }  // namespace aqua::tls

@@ -68,7 +68,9 @@ class OnTheShelf final : public GroupStore {
 struct Server {
   Server(Shelf& shelf, const std::string& name)
       : service(std::make_unique<OnTheShelf>(shelf), Book{}, ledger,
-                {.server = name, .sync_soon = [this] { ++wanted; }}) {}
+                {.server = name,
+                 .sync_soon = [this] { ++wanted; },
+                 .is_told = [this] { return told; }}) {}
   ClientId client() {
     ledger::ClientInfo info;
     info.id = random_id<ClientTag>();
@@ -87,6 +89,7 @@ struct Server {
   }
   LedgerService ledger{{}, 4};
   int wanted = 0;
+  bool told = true;
   GroupService service;
 };
 
@@ -213,19 +216,42 @@ TEST_F(SharedGroupService, BeforeItIsReadNothingIsToldOrChanged) {
             Code::unavailable);
 }
 
-TEST_F(SharedGroupService, TermsOfThePastArePassedOver) {
+TEST_F(SharedGroupService, WhatWasToldAndIsNotSoAnyMoreIsEnded) {
   join(b, zero);
+  const auto before = shelf.groups;  // term 1, one rank empty
   join(a, one);
-  const std::map<GroupId, Group> backup = shelf.groups;
+  b.sync(shelf.present);
+  const auto running = shelf.groups;
   shelf.present = {"a"};
   a.sync(shelf.present);
   ASSERT_EQ(a.service.find(id).value().term, 2U);
   shelf.present = {"a", "b"};
-  shelf.groups = backup;
-  ++shelf.written;
-  a.sync(shelf.present);
-  EXPECT_EQ(a.service.find(id).value().term, 3U);
-  EXPECT_EQ(a.service.find(id).value().state, State::sealing);
+  const auto ends = [&](Server& reader, const std::map<GroupId, Group>& backup) {
+    shelf.groups = backup;
+    ++shelf.written;
+    reader.sync(shelf.present);
+    EXPECT_FALSE(reader.service.find(id).ok());
+    EXPECT_TRUE(shelf.groups.empty());
+  };
+  ends(a, running);  // of a term that is over
+  ends(b, before);   // of its own term, with a seat less
+}
+
+TEST_F(SharedGroupService, WhoOthersDoNotKnowChangesNothing) {
+  b.told = false;
+  const ClientId client = b.client();
+  const Result<void> refused = b.service.change([&](Book& book) {
+    return book.join(id, {client, kUser, "b"}, {"engine", shape, zero});
+  });
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::unavailable);
+}
+
+TEST_F(SharedGroupService, BeforeItIsReadItMayHaveMembers) {
+  const auto fresh = std::make_unique<Server>(shelf, "c");
+  EXPECT_TRUE(fresh->service.has_members());
+  fresh->sync(shelf.present);
+  EXPECT_FALSE(fresh->service.has_members());
 }
 
 }  // namespace
