@@ -76,7 +76,6 @@ class Book {
   // changes nothing. Whether it is in any group, or created one.
   bool silent(const ClientId& client, bool is_silent);
 
-
   // --- recovery --------------------------------------------------------------------------
   // "I act under no older term any more, and this is what I have." When the last member has said
   // so the plan is made. Repeated in one term it changes nothing. aborted when `term` is over;

@@ -86,6 +86,7 @@ TEST_F(Servers, OneThatStopsIsGoneAtOnce) {
   const DaemonProcess a(arguments("a", "3000"));
   DaemonProcess b(arguments("b"));  // which would be there for ten minutes
   ASSERT_TRUE(come_to_be(a, {"a", "b"}));
+  ASSERT_TRUE(come_to_be(b, {"a", "b"}));  // and knows that it has no members of groups
   EXPECT_EQ(b.stop(), 0);
   EXPECT_TRUE(come_to_be(a, {"a"}));
 }
