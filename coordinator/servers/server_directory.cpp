@@ -84,7 +84,6 @@ void ServerDirectory::run() {
     while (!stop_asked_ && Clock::now() < soonest) (void)woken_.wait_until(mu_, soonest);
     while (!stop_asked_ && !wanted_ && Clock::now() < next) (void)woken_.wait_until(mu_, next);
     if (stop_asked_) return;
-    figures_due_ = !wanted_;
     wanted_ = false;
   }
 }
@@ -119,19 +118,18 @@ Result<ServerDirectory::Seen> ServerDirectory::round() {
                  "version: ", server.ok() ? "it names another server" : server.error().message)};
     }
   }
+  const auto own = std::ranges::find(rows.rows, server_key(options_.name), &etcd::Row::key);
+  const bool is_told = told.ok() && own != rows.rows.end() && own->modified == *ours_;
   {
     const MutexLock lock(mu_);
-    told_now_ = told.ok();
+    told_now_ = is_told;
   }
-  if (told.ok()) {
-    const auto own = std::ranges::find(rows.rows, server_key(options_.name), &etcd::Row::key);
-    if (own == rows.rows.end() || own->modified != *ours_) {
-      ours_.reset();
-      wake();
-      seen.untold = Error{Code::aborted, "etcd: what this server had told was changed or is gone"};
-    } else if (on_round_) {
-      if (const auto done = on_round_(names); !done.ok()) seen.odd = done.error();
-    }
+  if (is_told) {
+    if (const auto done = on_round_(names); !done.ok()) seen.odd = done.error();
+  } else if (told.ok()) {
+    ours_.reset();
+    wake();
+    seen.untold = Error{Code::aborted, "etcd: what this server had told was changed or is gone"};
   }
   return seen;
 }
@@ -170,8 +168,8 @@ Result<void> ServerDirectory::tell() {
   const std::string value = wire::encode(describe_());
   const std::string key = server_key(options_.name);
   for (int tries = 0; tries < 2; ++tries) {
-    // Figures that change all the time are not told in answer to news: each would be news again.
-    if (ours_ && (value == told_ || !figures_due_)) return {};
+    // Figures change all the time, and each that is told is news to all: they have their pace.
+    if (ours_ && (value == told_ || Clock::now() < next_figures_)) return {};
     if (!ours_) {
       AQUA_ASSIGN(const etcd::Row known, claim());
       ours_ = known.modified;
@@ -180,6 +178,7 @@ Result<void> ServerDirectory::tell() {
     if (outcome.ok() && outcome->done) {
       ours_ = outcome->revision;
       told_ = value;
+      next_figures_ = Clock::now() + milliseconds(options_.ttl) / 3;
       return {};
     }
     ours_.reset();

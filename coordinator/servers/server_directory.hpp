@@ -93,7 +93,7 @@ class ServerDirectory {
   etcd::LeaseId lease_ = 0;
   std::optional<etcd::Revision> ours_{};  // of our key, as we wrote it under lease_
   std::string told_{};                    // what we wrote
-  bool figures_due_ = true;               // in this round, what has changed of them is told
+  Clock::time_point next_figures_{};      // when what has changed of them may be told
 
   mutable Mutex mu_;
   CondVar woken_;

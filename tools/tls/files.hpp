@@ -3,7 +3,8 @@
 //
 // Threads: free functions.
 // Errors:  not_found or permission_denied as the system says; failed_precondition where it is no
-//          regular file, or others may read or write the secret. Each names the file.
+//          regular file, or where the secret is another user's, or others may read or write it.
+//          Each names the file.
 #pragma once
 
 #include <string>

@@ -14,8 +14,7 @@ namespace aqua::tls {
 
 struct IdentityFiles {
   std::string certificate;  // PEM: the daemon's own, then those that lead to the authority's
-  std::string
-      key;  // PEM, without a passphrase, for its owner's eyes only; root's also for a group's
+  std::string key;          // PEM, without a passphrase; a secret, as open_secret() has it
 };
 
 // Reads them. The error names the file: not_found or permission_denied as the system says;

@@ -82,6 +82,19 @@ TEST_F(Servers, ServersThatShareAnEtcdKnowEachOther) {
   EXPECT_TRUE(eventually([&] { return ready(b).at("warnings").empty(); }));
 }
 
+TEST_F(Servers, FiguresAreToldAmidOtherNews) {
+  const DaemonProcess a(arguments("a", "3000"));
+  ASSERT_TRUE(come_to_be(a, {"a"}));
+  const Peer lender(a.address(), "lender", true);
+  coordinator::etcd::Client client({.members = {etcd->url(0)}}, {});
+  EXPECT_TRUE(eventually([&] {
+    // News of others, far more often than a server tells of itself.
+    EXPECT_TRUE(client.commit({.when = {}, .puts = {{"/aqua/other", "news", 0}}}).ok());
+    const auto all = admin::fetch_servers(a.address());
+    return all.ok() && all->servers.front().clients == 1;
+  }));
+}
+
 TEST_F(Servers, OneThatStopsIsGoneAtOnce) {
   const DaemonProcess a(arguments("a", "3000"));
   DaemonProcess b(arguments("b"));  // which would be there for ten minutes

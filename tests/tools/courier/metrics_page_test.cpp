@@ -37,6 +37,8 @@ TEST(CourierMetrics, TellWhatWasCarriedAndWhetherAllConnectionsAreUp) {
             "kv to b.example: 1 of 2 connections are up: nobody listens there\n");
   routes.front().connected();
   EXPECT_EQ(client.get("/readyz")->status, 200);
+  // A server that only receives has these figures as well.
+  EXPECT_NE(metrics_text(counters, {}).find("aqua_courier_routes 0"), std::string::npos);
   EXPECT_EQ(MetricsPage::open("127.0.0.1:" + std::to_string((*page)->port()), counters, routes)
                 .error()
                 .code,

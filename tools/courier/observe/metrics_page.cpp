@@ -38,6 +38,7 @@ std::string metrics_text(const Counters& counters, const RouteStates& routes) {
          counters.lost_links);
   const auto of_routes = [&](const char* name, const char* help, const auto& value_of) {
     families.begin(name, help, MetricType::Gauge);
+    if (routes.empty()) families.add(0);  // a server that only receives
     for (const RouteState& route : routes) {
       families.add(static_cast<double>(value_of(route)),
                    {{"pool", route.pool()}, {"peer", route.peer()}});
