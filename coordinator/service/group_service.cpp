@@ -98,43 +98,38 @@ void GroupService::stop() {
 }
 
 Result<GroupService::Draft> GroupService::begin_draft() {
-  Draft draft;
-  {
-    MutexLock lock(mu_);
-    if (stopping_) return Error{Code::unavailable, "the coordinator is stopping"};
-    if (!known_) return Error{Code::unavailable, "groups: etcd has not been read yet"};
-    if (is_shared() && !options_.is_told())
-      return Error{Code::unavailable, "groups: other servers do not know of this one now"};
-    draft.book = book_;
-    draft.gone = gone_;
-  }
-  hear(draft.book);
+  MutexLock lock(mu_);
+  if (stopping_) return Error{Code::unavailable, "the coordinator is stopping"};
+  if (!known_) return Error{Code::unavailable, "groups: etcd has not been read yet"};
+  if (is_shared() && !options_.is_told())
+    return Error{Code::unavailable, "groups: other servers do not know of this one now"};
+  Heard heard = hear();
+  Draft draft{.book = book_, .gone = std::move(heard.gone)};
+  // Those who have fallen silent first, so that none of them is given a rank by the others' return.
+  for (const ClientId& id : heard.fallen) draft.book.silent(id, true);
+  for (const ClientId& id : heard.returned) draft.book.silent(id, false);
   for (const ClientId& id : draft.gone) draft.book.gone(id);
   return draft;
 }
 
-// Others hear of their own clients.
-void GroupService::hear(groups::Book& draft) {
+// Others hear of their own clients. Most are as they were.
+GroupService::Heard GroupService::hear() {
+  Heard heard{.gone = gone_, .fallen = {}, .returned = {}};
   std::set<ClientId> ours;
-  for (const auto& [id, group] : draft.groups()) {
+  for (const auto& [id, group] : book_.groups()) {
     for (const auto& [client, member] : group.members) {
       if (member.server == options_.server) ours.insert(client);
     }
   }
-  if (ours.empty()) return;
+  if (ours.empty()) return heard;
   const std::set<ClientId> live = live_of(clients_, ours);
-  // Most are as they were, and the book looks at all groups for each that it is told of.
-  std::set<ClientId> fallen;
-  std::set<ClientId> returned;
-  for (const auto& [id, group] : draft.groups()) {
+  for (const auto& [id, group] : book_.groups()) {
     for (const auto& [client, member] : group.members) {
       if (!ours.contains(client) || member.silent != live.contains(client)) continue;
-      (member.silent ? returned : fallen).insert(client);
+      (member.silent ? heard.returned : heard.fallen).insert(client);
     }
   }
-  // Those who have fallen silent first, so that none of them is given a rank by the others' return.
-  for (const ClientId& id : fallen) draft.silent(id, true);
-  for (const ClientId& id : returned) draft.silent(id, false);
+  return heard;
 }
 
 Result<bool> GroupService::write_down(Draft& draft, const std::set<std::string>& absent) {
@@ -241,9 +236,17 @@ void GroupService::tell(const groups::GroupId& id) {
        {"term", group.term}});
 }
 
+// Asked with every sign of life of a member: a book is not copied to find that nothing is new.
 void GroupService::catch_up() {
   if (is_shared()) return options_.sync_soon();
-  (void)change([](groups::Book&) { return Result<void>(); });  // or later
+  MutexLock turn(turn_);
+  {
+    MutexLock lock(mu_);
+    const Heard heard = hear();
+    if (heard.gone.empty() && heard.fallen.empty() && heard.returned.empty()) return;
+  }
+  auto draft = begin_draft();
+  if (draft.ok()) (void)write_down(*draft, {});  // or later
 }
 
 std::vector<groups::Group> GroupService::all() {

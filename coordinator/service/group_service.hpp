@@ -119,6 +119,12 @@ class GroupService {
 
  private:
   static constexpr int kMostTries = 16;
+  // What is so of this server's clients and is not written down yet.
+  struct Heard {
+    std::set<ClientId> gone;      // they have died, or left
+    std::set<ClientId> fallen;    // silent
+    std::set<ClientId> returned;  // they were
+  };
   struct Draft {
     groups::Book book;
     std::set<ClientId> gone;  // that it has heard of
@@ -129,7 +135,7 @@ class GroupService {
 
   // What is known, with deaths that could not be written yet and who is silent now.
   [[nodiscard]] Result<Draft> begin_draft() AQUA_REQUIRES(turn_);
-  void hear(groups::Book& draft) AQUA_REQUIRES(turn_);
+  [[nodiscard]] Heard hear() AQUA_REQUIRES(turn_, mu_);
   // Commits the draft and tells it. False: others were before, whose book is told now.
   [[nodiscard]] Result<bool> write_down(Draft& draft, const std::set<std::string>& absent)
       AQUA_REQUIRES(turn_);
