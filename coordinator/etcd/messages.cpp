@@ -74,7 +74,6 @@ Result<Row> row_of(const Json& entry) {
   Row row;
   AQUA_ASSIGN(row.key, bytes_of(entry, "key"));
   AQUA_ASSIGN(row.value, bytes_of(entry, "value"));
-  AQUA_ASSIGN(row.created, number_of(entry, "create_revision"));
   AQUA_ASSIGN(row.modified, number_of(entry, "mod_revision"));
   return row;
 }

@@ -21,8 +21,7 @@ using LeaseId = std::int64_t;   // 0: none
 struct Row {
   std::string key;
   std::string value;
-  Revision created = 0;   // by which change it is there
-  Revision modified = 0;  // by which it has this value
+  Revision modified = 0;  // by which change it has this value
 };
 
 struct Rows {

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <atomic>
@@ -14,6 +13,7 @@
 #include "base/unique_fd.hpp"
 #include "must.hpp"
 #include "tests/coordinator/temp_dir.hpp"
+#include "tests/loopback_socket.hpp"
 
 namespace aqua::example {
 namespace {
@@ -36,21 +36,9 @@ struct DashboardWindowOf : ::testing::Test {
     coordinator.stop();
     thread.join();
   }
-  static std::uint16_t free_port() {
-    const UniqueFd any(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    auto* const general = reinterpret_cast<sockaddr*>(&address);
-    EXPECT_EQ(::bind(any.get(), general, length), 0);
-    EXPECT_EQ(::getsockname(any.get(), general, &length), 0);
-    return ntohs(address.sin_port);
-  }
-
   const aqua::testing::TempDir dir;
   const std::string socket = dir / "socket";
-  const std::uint16_t port = free_port();
+  const std::uint16_t port = static_cast<std::uint16_t>(aqua::testing::LoopbackSocket().port);
   std::atomic<bool> ordered{false};
   httplib::Server coordinator;
   std::thread thread;

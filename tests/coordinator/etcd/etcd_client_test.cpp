@@ -2,7 +2,6 @@
 // The client against etcd itself, of one member and of three, with and without TLS and passwords.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -15,6 +14,7 @@
 #include "coordinator/etcd/client.hpp"
 #include "tests/coordinator/etcd/etcd_cluster.hpp"
 #include "tests/coordinator/http/tls_daemon.hpp"
+#include "tests/loopback_socket.hpp"
 #include "tests/southbound/peers.hpp"
 #include "tools/curl/call.hpp"
 
@@ -144,22 +144,14 @@ TEST_F(EtcdClient, ANewsStreamTellsOfEachChangeUntilItIsStopped) {
 
 // Listens, and never answers.
 TEST_F(EtcdClient, AStopEndsACallThatIsNotAnswered) {
-  const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  auto* const plain = reinterpret_cast<sockaddr*>(&address);
-  ASSERT_EQ(::bind(listener.get(), plain, length), 0);
-  ASSERT_EQ(::getsockname(listener.get(), plain, &length), 0);
-  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  const aqua::testing::LoopbackSocket listener;
   EtcdOptions options;
-  options.members = {"http://127.0.0.1:" + std::to_string(ntohs(address.sin_port))};
+  options.members = {"http://127.0.0.1:" + std::to_string(listener.port)};
   options.timeout = seconds{600};
   std::stop_source stop;
   Client client(options, stop.get_token());
   std::thread stopper([&] {
-    const UniqueFd asked(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const UniqueFd asked(::accept4(listener.fd.get(), nullptr, nullptr, SOCK_CLOEXEC));
     EXPECT_TRUE(asked.valid());
     std::array<char, 16> head{};
     EXPECT_GT(::recv(asked.get(), head.data(), head.size(), 0), 0);  // it waits for the answer now

@@ -2,7 +2,6 @@
 #include "tests/coordinator/etcd/etcd_cluster.hpp"
 
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -11,34 +10,20 @@
 
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
+
+#include "tests/loopback_socket.hpp"
 
 namespace aqua::testing {
 namespace {
 
-// Ports that nobody has, and that nobody is given soon: the kernel draws them at random.
-std::vector<int> free_ports(std::size_t count) {
-  std::vector<UniqueFd> held;
-  std::vector<int> ports;
-  while (ports.size() < count) {
-    UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-        ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-      ADD_FAILURE() << "no port is free";
-      break;
-    }
-    ports.push_back(ntohs(address.sin_port));
-    held.push_back(std::move(fd));
-  }
-  return ports;
-}
-
 std::string local(std::string_view scheme, int port) {
   return std::string(scheme) + "://127.0.0.1:" + std::to_string(port);
+}
+
+std::string name_of(std::size_t member) {
+  return "m" + std::to_string(member);
 }
 
 }  // namespace
@@ -71,18 +56,18 @@ bool ReadySocket::await() const {
 
 EtcdCluster::EtcdCluster(std::size_t members, std::string certificate, std::string key)
     : certificate_(std::move(certificate)), key_(std::move(key)), processes_(members) {
-  const std::vector<int> ports = free_ports(2 * members);
+  std::vector<LoopbackSocket> places(2 * members);
   for (std::size_t i = 0; i < members; ++i) {
-    urls_.push_back(local(certificate_.empty() ? "http" : "https", ports.at(2 * i)));
-    peers_.push_back(local("http", ports.at(2 * i + 1)));
+    urls_.push_back(local(certificate_.empty() ? "http" : "https", places[2 * i].port));
+    peers_.push_back(local("http", places[2 * i + 1].port));
     ready_.push_back(std::make_unique<ReadySocket>(dir_ / ("ready-" + std::to_string(i))));
   }
+  places.clear();  // for those who are to listen there
   for (std::size_t i = 0; i < members; ++i) launch(i);
   for (const auto& socket : ready_) EXPECT_TRUE(socket->await()) << "etcd did not start";
 }
 
 void EtcdCluster::launch(std::size_t member) {
-  const auto name_of = [](std::size_t i) { return "m" + std::to_string(i); };
   std::string initial;
   for (std::size_t i = 0; i < peers_.size(); ++i)
     initial += (i == 0 ? "" : ",") + name_of(i) + "=" + peers_[i];
@@ -92,7 +77,7 @@ void EtcdCluster::launch(std::size_t member) {
                                      "--name",
                                      name_of(member),
                                      "--data-dir",
-                                     dir_ / name_of(member),
+                                     data_of(member),
                                      "--listen-client-urls",
                                      urls_[member],
                                      "--advertise-client-urls",
@@ -118,6 +103,10 @@ std::string EtcdCluster::urls() const {
   return all;
 }
 
+std::string EtcdCluster::data_of(std::size_t member) const {
+  return dir_ / name_of(member);
+}
+
 void EtcdCluster::kill(std::size_t member) {
   processes_[member]->signal(SIGKILL);
   processes_[member]->wait();
@@ -127,6 +116,21 @@ void EtcdCluster::start(std::size_t member) {
   processes_[member].reset();
   launch(member);
   EXPECT_TRUE(ready_[member]->await()) << "etcd did not start again";
+}
+
+void EtcdCluster::back_up(std::size_t member) {
+  kill(member);
+  std::filesystem::copy(data_of(member), data_of(member) + ".backup",
+                        std::filesystem::copy_options::recursive);
+  start(member);
+}
+
+void EtcdCluster::restore(std::size_t member) {
+  kill(member);
+  std::filesystem::remove_all(data_of(member));
+  std::filesystem::copy(data_of(member) + ".backup", data_of(member),
+                        std::filesystem::copy_options::recursive);
+  start(member);
 }
 
 }  // namespace aqua::testing

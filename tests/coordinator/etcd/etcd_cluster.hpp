@@ -43,9 +43,13 @@ class EtcdCluster {
   void kill(std::size_t member);
   // After kill(), with what it had; ready when this returns, if there is a quorum.
   void start(std::size_t member);
+  // Of the only member: what it has, to be put back later. It is stopped for that, and started.
+  void back_up(std::size_t member);
+  void restore(std::size_t member);
 
  private:
   void launch(std::size_t member);
+  [[nodiscard]] std::string data_of(std::size_t member) const;
 
   TempDir dir_;
   const std::string certificate_;

@@ -133,24 +133,37 @@ TEST_F(SharedGroups, WithoutEtcdNothingChangesAndTheGroupGoesOn) {
   first->runs(2, 0);
 }
 
-TEST_F(SharedGroups, AGroupOfABackupIsEndedAndFormedAnew) {
-  coordinator::etcd::Client client({.members = {etcd->url(0)}}, {});
-  const auto backup = client.range(coordinator::kGroupKeys);
-  ASSERT_TRUE(backup.ok() && backup->rows.size() == 1);
+TEST_F(SharedGroups, AGroupOfABackupIsEnded) {
+  etcd->back_up(0);
   MemberProcess spare(a->daemon.address(), kStandby);
   second->kill();
   spare.runs(2, 1);
-  const auto now = client.range(coordinator::kGroupKeys);
-  ASSERT_TRUE(now.ok() && now->rows.size() == 1);
   // As it was in term 1, with the one that has died and without its successor.
-  const coordinator::etcd::Row& row = backup->rows.front();
-  ASSERT_TRUE(client
-                  .commit({.when = {{row.key, now->rows.front().modified}},
-                           .puts = {{row.key, row.value, 0}}})
-                  ->done);
+  etcd->restore(0);
+  for (const Server* server : {&*a, &*b}) {
+    EXPECT_TRUE(eventually([&] {
+      const auto all = admin::fetch_groups(server->daemon.address());
+      return all.ok() && all->groups.empty();
+    }));
+    EXPECT_TRUE(eventually([&] {
+      const auto all = admin::fetch_servers(server->daemon.address());
+      return all.ok() && all->fault.empty() && all->servers.size() == 2;
+    }));
+  }
+}
+
+// Nobody remembers it, but that etcd was further once.
+TEST_F(SharedGroups, AGroupThatHasEndedDoesNotComeBackWithABackup) {
+  etcd->back_up(0);
+  const auto all = admin::fetch_groups(b->daemon.address());
+  ASSERT_TRUE(all.ok() && all->groups.size() == 1);
+  ASSERT_TRUE(eventually(
+      [&] { return admin::end_group(b->daemon.address(), all->groups.front().id).ok(); }));
+  etcd->restore(0);
+  coordinator::etcd::Client client({.members = {etcd->url(0)}}, {});
   EXPECT_TRUE(eventually([&] {
-    const auto all = admin::fetch_groups(a->daemon.address());
-    return all.ok() && all->groups.empty();
+    const auto rows = client.range(coordinator::kGroupKeys);
+    return rows.ok() && rows->rows.empty();
   }));
 }
 

@@ -9,10 +9,12 @@
 #include <future>
 
 #include "coordinator/store/memory_store.hpp"
+#include "tests/coordinator/service/ledger_clients.hpp"
 
 namespace aqua::coordinator {
 namespace {
 
+using aqua::testing::join_ledger;
 using groups::Book;
 using groups::Group;
 using groups::GroupId;
@@ -40,19 +42,6 @@ class FullDisk final : public Store {
  private:
   MemoryStore store_;
 };
-
-ClientId join_ledger(LedgerService& ledger) {
-  ledger::ClientInfo info;
-  info.id = random_id<ClientTag>();
-  info.device = random_id<DeviceTag>();
-  info.server = "here";
-  info.domain = "here";
-  info.consumer = true;
-  const auto joined =
-      ledger.with([&](ledger::Ledger& book, ledger::Time now) { return book.join(info, now); });
-  EXPECT_TRUE(joined.ok()) << joined.error().message;
-  return info.id;
-}
 
 struct GroupServiceTest : ::testing::Test {
   GroupServiceTest() {

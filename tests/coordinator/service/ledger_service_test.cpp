@@ -7,6 +7,8 @@
 #include <future>
 #include <thread>
 
+#include "tests/coordinator/service/ledger_clients.hpp"
+
 namespace aqua::coordinator {
 namespace {
 
@@ -16,30 +18,14 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLong{60'000};
 
-ledger::ClientInfo some_client(bool producer) {
-  ledger::ClientInfo info;
-  info.id = random_id<ClientTag>();
-  info.device = random_id<DeviceTag>();
-  info.server = "here";
-  info.domain = "here";
-  info.producer = producer;
-  info.consumer = !producer;
-  return info;
-}
-
 bool in_session() {
   return true;
 }
 
-struct LedgerServiceTest : testing::Test {
+struct LedgerServiceTest : ::testing::Test {
   LedgerService service{ledger::Limits{}, 2};
 
-  ClientId join(bool producer) {
-    const ledger::ClientInfo info = some_client(producer);
-    EXPECT_TRUE(
-        service.with([&](Ledger& ledger, Time now) { return ledger.join(info, now); }).ok());
-    return info.id;
-  }
+  ClientId join(bool producer) { return aqua::testing::join_ledger(service, producer); }
   void offer(const ClientId& producer, std::uint32_t index) {
     const std::vector<ledger::OfferedSlab> slabs{
         {.index = index, .bytes = 1, .generation = 1, .secret = {}, .holder = {}}};
@@ -131,10 +117,10 @@ TEST(LedgerServiceTime, WhatTimeAloneBringsAboutIsToldWithoutAnybodyAsking) {
   limits.client_ttl = Time{20};
   limits.lease_ttl = Time{20};
   LedgerService service(limits, 2);
-  const ledger::ClientInfo producer = some_client(true);
+  const ledger::ClientInfo producer = aqua::testing::some_client(true);
   ASSERT_TRUE(
       service.with([&](Ledger& ledger, Time now) { return ledger.join(producer, now); }).ok());
-  const ledger::ClientInfo consumer = some_client(false);
+  const ledger::ClientInfo consumer = aqua::testing::some_client(false);
   const std::vector<ledger::OfferedSlab> slabs{
       {.index = 0, .bytes = 1, .generation = 1, .secret = {}, .holder = {}}};
   const auto last = service.with([&](Ledger& ledger, Time now) {

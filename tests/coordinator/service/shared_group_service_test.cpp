@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coordinator/service/group_service.hpp"
+#include "tests/coordinator/service/ledger_clients.hpp"
 
 namespace aqua::coordinator {
 namespace {
@@ -71,18 +72,7 @@ struct Server {
                 {.server = name,
                  .sync_soon = [this] { ++wanted; },
                  .is_told = [this] { return told; }}) {}
-  ClientId client() {
-    ledger::ClientInfo info;
-    info.id = random_id<ClientTag>();
-    info.device = random_id<DeviceTag>();
-    info.server = "here";
-    info.domain = "here";
-    info.consumer = true;
-    EXPECT_TRUE(
-        ledger.with([&](ledger::Ledger& book, ledger::Time now) { return book.join(info, now); })
-            .ok());
-    return info.id;
-  }
+  ClientId client() { return aqua::testing::join_ledger(ledger); }
   void sync(const Names& present) {
     const auto done = service.sync(present);
     EXPECT_TRUE(done.ok()) << done.error().message;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls with a limit of the whole, to a peer of the test's own that answers without end: in its
 // head, in its body, or not at all.
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -15,6 +13,7 @@
 #include <utility>
 
 #include "base/unique_fd.hpp"
+#include "tests/loopback_socket.hpp"
 #include "tools/http/http_client.hpp"
 
 namespace aqua::http {
@@ -31,23 +30,13 @@ constexpr const char* kGood = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-L
 class DrippingPeer {
  public:
   explicit DrippingPeer(std::string begins = "", std::string drips = "")
-      : begins_(std::move(begins)),
-        drips_(std::move(drips)),
-        socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* const raw = reinterpret_cast<sockaddr*>(&address);
-    EXPECT_EQ(::bind(socket_.get(), raw, size), 0);
-    EXPECT_EQ(::listen(socket_.get(), 8), 0);
-    EXPECT_EQ(::getsockname(socket_.get(), raw, &size), 0);
-    url_ = {.host = "127.0.0.1", .port = ntohs(address.sin_port)};
+      : begins_(std::move(begins)), drips_(std::move(drips)) {
+    url_ = {.host = "127.0.0.1", .port = socket_.port};
     thread_ = std::thread([this] { accept_all(); });
   }
   ~DrippingPeer() {
     over_ = true;
-    ::shutdown(socket_.get(), SHUT_RDWR);
+    ::shutdown(socket_.fd.get(), SHUT_RDWR);
     thread_.join();
   }
   [[nodiscard]] const EngineUrl& url() const { return url_; }
@@ -55,7 +44,7 @@ class DrippingPeer {
  private:
   void accept_all() {
     while (!over_) {
-      const UniqueFd one(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      const UniqueFd one(::accept4(socket_.fd.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (!one.valid()) return;
       answer(one.get());
     }
@@ -80,7 +69,7 @@ class DrippingPeer {
   }
 
   const std::string begins_, drips_;
-  UniqueFd socket_;
+  testing::LoopbackSocket socket_;
   EngineUrl url_;
   std::atomic<bool> over_{false};
   std::thread thread_;
