@@ -112,11 +112,14 @@ std::string watch_request(std::string_view prefix) {
 
 std::string transaction_request(const Transaction& transaction) {
   Json compare = Json::array();
-  for (const auto& [key, modified] : transaction.when) {
-    compare.push_back({{"key", to_base64(key)},
-                       {"target", "MOD"},
-                       {"result", "EQUAL"},
-                       {"mod_revision", std::to_string(modified)}});
+  for (const auto& [key, modified, value] : transaction.when) {
+    Json& one = compare.emplace_back(Json{{"key", to_base64(key)}, {"result", "EQUAL"}});
+    one["target"] = value.empty() ? "MOD" : "VALUE";
+    if (value.empty()) {
+      one["mod_revision"] = std::to_string(modified);
+    } else {
+      one["value"] = to_base64(value);
+    }
   }
   Json success = Json::array();
   for (const auto& [key, value, lease] : transaction.puts) {
@@ -149,7 +152,6 @@ Result<Rows> parse_rows(std::string_view body) {
   const auto cluster = header.find("cluster_id");
   if (cluster == header.end() || !cluster->is_string()) return damaged("names no cluster");
   found.cluster = cluster->get<std::string>();
-  AQUA_ASSIGN(found.revision, number_of(header, "revision"));
   const auto rows = reply.find("kvs");
   if (rows == reply.end()) return found;
   if (!rows->is_array()) return damaged("has in kvs no array");

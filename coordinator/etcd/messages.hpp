@@ -27,7 +27,6 @@ struct Row {
 struct Rows {
   std::vector<Row> rows;  // sorted by key
   std::string cluster{};  // whose they are: its id
-  Revision revision = 0;  // as of which
 };
 
 // All of it, or nothing: puts and deletes are done where each key is as `when` says.
@@ -35,6 +34,7 @@ struct Transaction {
   struct Condition {
     std::string key;
     Revision modified = 0;  // 0: there is no such key
+    std::string value{};    // where it is given: it has this value, whenever that was written
   };
   struct Put {
     std::string key;

@@ -12,6 +12,9 @@ namespace aqua::coordinator {
 inline constexpr std::string_view kAllKeys = "/aqua/";
 inline constexpr std::string_view kServerKeys = "/aqua/servers/";
 inline constexpr std::string_view kGroupKeys = "/aqua/groups/";
+// How often groups have been changed, and by what: SharedGroups.
+inline constexpr std::string_view kGroupChanges = "/aqua/groups-changed";
+inline constexpr std::string_view kGroupsAndChanges = "/aqua/groups";
 
 [[nodiscard]] inline std::string server_key(std::string_view name) {
   return concat(kServerKeys, name);

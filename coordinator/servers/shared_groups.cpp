@@ -2,9 +2,12 @@
 #include "coordinator/servers/shared_groups.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/ids.hpp"
 #include "base/try.hpp"
 #include "coordinator/servers/keys.hpp"
 #include "wire/groups.hpp"
@@ -14,10 +17,13 @@ namespace {
 
 constexpr std::chrono::seconds kNextTry{1};
 
-// The group before or after the draft's changes that has this id; nullptr: there is none.
-const groups::Group* group_in(const groups::Book& book, const groups::GroupId& id) {
-  const auto found = book.groups().find(id);
-  return found == book.groups().end() ? nullptr : &found->second;
+// Of "N DRAWN"; nullopt: it is none.
+std::optional<std::uint64_t> number_of(std::string_view change) {
+  std::uint64_t number = 0;
+  const auto [end, fault] = std::from_chars(change.data(), change.data() + change.size(), number);
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+  const bool is_one = fault == std::errc{} && end != change.data() + change.size() && *end == ' ';
+  return is_one && number > 0 && number < kMost ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace
@@ -39,69 +45,71 @@ Result<T> SharedGroups::heard(Result<T> outcome) {
 
 Result<std::optional<std::vector<groups::Group>>> SharedGroups::read() {
   AQUA_TRY(answers());
-  AQUA_ASSIGN(const etcd::Rows rows, heard(etcd_.range(kGroupKeys)));
+  AQUA_ASSIGN(const etcd::Rows rows, heard(etcd_.range(kGroupsAndChanges)));
   std::vector<groups::Group> groups;
-  std::map<std::string, etcd::Revision> revisions;
+  std::string change;
+  std::uint64_t number = 0;
   for (const etcd::Row& row : rows.rows) {
-    auto stored = wire::decode<wire::StoredGroup>(row.value);
-    if (!stored.ok() || row.key != group_key(stored->group.name)) {
-      return Error{Code::data_loss,
-                   concat("etcd: key ", row.key, " is not what a coordinator of this version ",
-                          "writes: ", stored.ok() ? "another name" : stored.error().message)};
+    const auto damaged = [&](std::string_view why) {
+      return Error{Code::data_loss, concat("etcd: key ", row.key, " is not what a coordinator of ",
+                                           "this version writes: ", why)};
+    };
+    if (row.key == kGroupChanges) {
+      const auto read = number_of(row.value);
+      if (!read) return damaged("no number");
+      change = row.value;
+      number = *read;
+      continue;
     }
-    revisions[stored->group.name] = row.modified;
+    auto stored = wire::decode<wire::StoredGroup>(row.value);
+    if (!stored.ok()) return damaged(stored.error().message);
+    if (row.key != group_key(stored->group.name)) return damaged("another name");
     groups.push_back(std::move(stored->group));
   }
-  if (rows.revision < seen_) {
-    // Restored from a backup: of what was told since then nothing is known here, but by chance.
-    etcd::Transaction none;
-    for (const auto& [name, modified] : revisions) {
-      none.when.push_back({group_key(name), modified});
-      none.deletes.push_back(group_key(name));
-    }
-    AQUA_ASSIGN(const etcd::Outcome ended, heard(etcd_.commit(none)));
-    if (!ended.done) return Error{Code::unavailable, "etcd: groups of a backup are being ended"};
-    seen_ = ended.revision;
-    revisions.clear();
-    groups.clear();
-  }
-  seen_ = std::max(seen_, rows.revision);
-  revisions_ = std::move(revisions);
+  const std::uint64_t before = number_;
+  change_ = std::move(change);
   unsure_ = false;
-  return std::optional(std::move(groups));
+  number_ = std::max(number, before);
+  if (number >= before) return std::optional(std::move(groups));
+  // Restored from a backup: terms of these groups may have been told to others since.
+  etcd::Transaction end;
+  for (const groups::Group& group : groups) end.deletes.push_back(group_key(group.name));
+  AQUA_ASSIGN(const bool ended, write(std::move(end)));
+  if (!ended) return Error{Code::unavailable, "etcd: groups of a backup are being ended"};
+  return std::optional(std::vector<groups::Group>{});
+}
+
+Result<bool> SharedGroups::write(etcd::Transaction changes) {
+  std::string change = concat(number_ + 1, " ", to_string(random_id<struct GroupChangeTag>()));
+  changes.when.push_back({std::string(kGroupChanges), 0, change_});
+  changes.puts.push_back({std::string(kGroupChanges), change, 0});
+  const auto outcome = heard(etcd_.commit(changes));
+  unsure_ = !outcome.ok() || !outcome->done;
+  if (!outcome.ok()) return outcome.error();
+  if (unsure_) return false;
+  change_ = std::move(change);
+  ++number_;
+  return true;
 }
 
 Result<bool> SharedGroups::commit(const groups::Book& draft, const std::set<std::string>& absent) {
   if (unsure_) return false;
   AQUA_TRY(answers());
-  etcd::Transaction all;
-  std::map<std::string, bool> touched;  // by name: whether it is there afterwards
+  etcd::Transaction changes;
+  std::set<std::string> gone;  // names, which another group may have taken
   for (const groups::GroupId& id : draft.touched()) {
-    if (const groups::Group* const before = draft.before(id)) touched.emplace(before->name, false);
-    if (const groups::Group* const now = group_in(draft, id)) {
-      touched[now->name] = true;
-      all.puts.push_back({group_key(now->name), wire::encode(wire::StoredGroup{*now}), 0});
-    }
+    if (const groups::Group* const before = draft.before(id)) gone.insert(before->name);
   }
-  for (const auto& [name, stays] : touched) {
-    const auto known = revisions_.find(name);
-    const etcd::Revision modified = known == revisions_.end() ? 0 : known->second;
-    all.when.push_back({group_key(name), modified});
-    if (!stays) all.deletes.push_back(group_key(name));
+  for (const groups::GroupId& id : draft.touched()) {
+    const auto now = draft.groups().find(id);
+    if (now == draft.groups().end()) continue;
+    const groups::Group& group = now->second;
+    gone.erase(group.name);
+    changes.puts.push_back({group_key(group.name), wire::encode(wire::StoredGroup{group}), 0});
   }
-  for (const std::string& server : absent) all.when.push_back({server_key(server), 0});
-  const auto outcome = heard(etcd_.commit(all));
-  unsure_ = !outcome.ok() || !outcome->done;
-  if (!outcome.ok()) return outcome.error();
-  if (!outcome->done) return false;
-  for (const auto& [name, stays] : touched) {
-    if (stays) {
-      revisions_[name] = outcome->revision;
-    } else {
-      revisions_.erase(name);
-    }
-  }
-  return true;
+  for (const std::string& name : gone) changes.deletes.push_back(group_key(name));
+  for (const std::string& server : absent) changes.when.push_back({server_key(server), 0});
+  return write(std::move(changes));
 }
 
 }  // namespace aqua::coordinator

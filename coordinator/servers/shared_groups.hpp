@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// SharedGroups are groups of several servers, each of them a key in etcd, by its name: whoever
-// changes one compares that nobody else has since it was read (docs/internals/groups.md).
+// SharedGroups are groups of several servers, each of them a key in etcd, by its name, and one key
+// more that every change of any of them compares and writes: a number that grows, with something
+// drawn at random behind it. So each change is one of what was read; one that was held up on its
+// way does nothing; and where the number is less than it was, etcd has been restored from a backup
+// (docs/internals/groups.md).
 //
 // Threads: as GroupStore's.
 #pragma once
 
 #include <chrono>
-#include <map>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -31,13 +34,15 @@ class SharedGroups final : public GroupStore {
   using Clock = std::chrono::steady_clock;
   // The error of a call that has just failed: who comes next would wait as long in vain.
   [[nodiscard]] Result<void> answers() const;
+  // Writes these with the next change. False: another was faster.
+  [[nodiscard]] Result<bool> write(etcd::Transaction changes);
   template <typename T>
   [[nodiscard]] Result<T> heard(Result<T> outcome);
 
   std::stop_source stop_;
   etcd::Client etcd_;
-  std::map<std::string, etcd::Revision> revisions_;  // of each group by its name, as it was read
-  etcd::Revision seen_ = 0;                          // the latest that was read
+  std::string change_;        // the last one, as it was read or written; "": there was none yet
+  std::uint64_t number_ = 0;  // of it
   bool unsure_ = true;  // what is written is not known: not read yet, or a commit's answer was lost
   std::optional<Error> failed_;
   Clock::time_point failed_at_;

@@ -62,6 +62,21 @@ TEST_F(EtcdClient, ComparesAndSwaps) {
   EXPECT_EQ(rows->rows[1].modified, changed->revision);
 }
 
+TEST_F(EtcdClient, ComparesByValueWheneverItWasWritten) {
+  const EtcdCluster cluster(1);
+  Client client(options_of(cluster, 1), {});
+  const auto by_value = [&](const std::string& value) {
+    return client.commit({.when = {{"/k/a", 0, value}}, .deletes = {"/k/b"}});
+  };
+  EXPECT_FALSE(by_value("one")->done) << "there is no such key";
+  ASSERT_TRUE(client.commit(put("/k/b", "two", 0)).ok());
+  ASSERT_TRUE(client.commit(put("/k/a", "one", 0)).ok());
+  EXPECT_FALSE(by_value("other")->done);
+  EXPECT_EQ(client.range("/k/")->rows.size(), 2U);
+  EXPECT_TRUE(by_value("one")->done);
+  EXPECT_EQ(client.range("/k/")->rows.size(), 1U);
+}
+
 TEST_F(EtcdClient, WhatIsPutWithALeaseEndsWithIt) {
   const EtcdCluster cluster(1);
   Client client(options_of(cluster, 1), {});
