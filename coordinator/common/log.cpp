@@ -11,6 +11,7 @@
 
 #include "base/concat.hpp"
 #include "base/text/control_characters.hpp"
+#include "base/text/utc_text.hpp"
 
 namespace aqua::coordinator {
 namespace {
@@ -56,17 +57,6 @@ std::string escaped(std::string_view text) {
   return without_controls(quoted);
 }
 
-std::string timestamp(std::chrono::system_clock::time_point time) {
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch());
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
-  std::tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  char text[32];
-  const std::size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
-  const std::string millis = std::to_string(1000 + ms.count() % 1000).substr(1);
-  return concat(std::string_view(text, length), ".", millis, "Z");
-}
-
 std::string as_text(const Field& field) {
   if (const auto* number = std::get_if<std::uint64_t>(&field.value)) return concat(*number);
   if (const auto* number = std::get_if<double>(&field.value)) return concat(*number);
@@ -79,7 +69,7 @@ bool needs_quotes(std::string_view text) {
 
 std::string text_line(const spdlog::details::log_msg& line) {
   const auto level = spdlog::level::to_string_view(line.level);
-  std::string out = concat(timestamp(line.time), " ", std::string_view(level.data(), level.size()),
+  std::string out = concat(utc_text(line.time), " ", std::string_view(level.data(), level.size()),
                            " ", escaped({line.payload.data(), line.payload.size()}));
   if (fields_of_this_line != nullptr) {
     for (const Field& field : *fields_of_this_line) {
@@ -94,7 +84,7 @@ std::string text_line(const spdlog::details::log_msg& line) {
 std::string json_line(const spdlog::details::log_msg& line) {
   nlohmann::ordered_json out;
   const auto level = spdlog::level::to_string_view(line.level);
-  out["time"] = timestamp(line.time);
+  out["time"] = utc_text(line.time);
   out["level"] = std::string_view(level.data(), level.size());
   out["message"] = std::string_view(line.payload.data(), line.payload.size());
   if (fields_of_this_line != nullptr) {

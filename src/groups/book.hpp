@@ -6,10 +6,9 @@
 // it guards: in one term a rank has one member at most, ever; a term only grows; nothing happens to
 // a member because it is silent; a group resumes when every member has acknowledged the term.
 //
-// Changes:  are counted until commit(). They are made in a copy of the book, which is told once
-// they
-//           are written down, or thrown away: a term that is not written must not be told, since
-//           the next life of the coordinator would give it to others.
+// Changes:  are counted until commit(). They are made in a copy of the book, which is told once it
+//           is written down, or thrown away: a term that is not written must not be told, since the
+//           next life of the coordinator would give it to others.
 // Errors:   not_found for a group that is not known, or a member that is not in it; the others as
 //           said. A refused call changes nothing.
 // Cost:     of the group concerned, not of the others; gone() and silent() look at all groups of

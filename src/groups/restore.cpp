@@ -60,25 +60,6 @@ std::string check_rows(const Group& group) {
   return {};
 }
 
-// What others have written may not be what a book would take from its callers.
-std::string check_numbers(const Group& group, const Limits& limits) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
-  if (group.term > kMost || group.version > kMost || group.joins > kMost)
-    return "a number too large";
-  std::size_t all = 0;
-  for (const auto& [client, member] : group.members) {
-    all += member.marks.size();
-    for (std::size_t i = 0; i < member.marks.size(); ++i) {
-      const Watermark& mark = member.marks[i];
-      if (!group.topology.contains(mark.of)) return "a mark of a rank that is not there";
-      if (i > 0 && mark.of == member.marks[i - 1].of &&
-          mark.sequence == member.marks[i - 1].sequence)
-        return "two marks of one sequence";
-    }
-  }
-  return all > limits.max_marks_in_all ? "too many marks" : "";
-}
-
 std::string check_progress(const Group& group) {
   std::size_t ranked = 0;
   std::size_t acknowledged = 0;
@@ -153,8 +134,16 @@ Result<Book> Book::of(Limits limits, std::vector<Group> groups) {
   Book book(limits);
   for (Group& group : groups) AQUA_TRY(book.add(std::move(group)));
   for (auto& [id, group] : book.groups_) {
-    if (const std::string fault = check_numbers(group, limits); !fault.empty())
-      return Error{Code::data_loss, concat("group ", to_string(id), ": ", fault)};
+    const auto refuse = [&what = id](std::string_view why) {
+      return Error{Code::data_loss, concat("group ", to_string(what), ": ", why)};
+    };
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+    if (group.term > kMost || group.version > kMost || group.joins > kMost)
+      return refuse("a number too large to grow");
+    for (const auto& [client, member] : group.members) {
+      if (const auto fit = book.check_marks(group, client, member.marks); !fit.ok())
+        return refuse(fit.error().message);
+    }
     if (group.state == State::resuming) group.plan = make_plan(group);
   }
   if (std::string fault = book.check_invariants(); !fault.empty())

@@ -169,6 +169,20 @@ inline groups::Group group() {
   return out;
 }
 
+// Its plan is not stored.
+inline StoredGroup stored_group() {
+  StoredGroup out{group()};
+  out.group.server = "gpu7";
+  out.group.creator_gone = true;
+  out.group.joins = 5;
+  groups::Member& member = out.group.members.at(kProducer);
+  member.server = "gpu8";
+  member.marks = {{{groups::Role::prefill, 0, 2}, 7, 40},
+                  {{groups::Role::decode, 1, 0}, 7, std::uint64_t{1} << 40}};
+  out.group.plan.reset();
+  return out;
+}
+
 // check(sample) for every message.
 template <typename Check>
 void for_each(Check check) {
@@ -210,6 +224,7 @@ void for_each(Check check) {
   check(ResumedRequest{2});
   check(GroupReply{kEpoch, group()});
   check(Groups{kEpoch, {group()}});
+  check(stored_group());
   check(server());
   check(Servers{.epoch = kEpoch,
                 .self = "gpu7",

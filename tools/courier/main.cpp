@@ -4,11 +4,9 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
@@ -16,6 +14,7 @@
 #include "base/concat.hpp"
 #include "base/descriptor_limit.hpp"
 #include "base/socket/notify.hpp"
+#include "base/text/utc_text.hpp"
 #include "base/try.hpp"
 #include "tools/courier/options.hpp"
 #include "tools/options/command_line.hpp"
@@ -42,22 +41,11 @@ SIGHUP has it read its certificates again. docs/operate/courier.md)");
   return line;
 }
 
-// As "2026-01-31T12:00:00.123Z".
-std::string now_text() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  tm parts{};
-  ::gmtime_r(&now.tv_sec, &parts);
-  std::array<char, 32> text{};
-  const std::size_t length = std::strftime(text.data(), text.size(), "%FT%T", &parts);
-  std::string whole(text.data(), length);
-  const std::string thousandths = std::to_string(1000 + now.tv_nsec / 1'000'000);
-  return whole + "." + thousandths.substr(1) + "Z";
-}
-
 void tell(bool as_json, std::string_view event, const std::string& text) {
   std::fprintf(stdout, "%s\n",
-               as_json ? json{{"time", now_text()}, {"event", event}, {"message", text}}
+               as_json ? json{{"time", aqua::utc_text(std::chrono::system_clock::now())},
+                              {"event", event},
+                              {"message", text}}
                              .dump(-1, ' ', false, json::error_handler_t::replace)
                              .c_str()
                        : text.c_str());

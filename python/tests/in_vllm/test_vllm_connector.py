@@ -75,9 +75,10 @@ def test_latents_go_whole_to_every_rank(keeper, tmp_path):
     decode = Engine("kv_consumer", keeper.socket, str(tmp_path), latents=True)
     prefill = Engine("kv_producer", keeper.socket, str(tmp_path), latents=True)
     keep, params = prefill.prefill("a", 3, 20, [0, 1, 2, 3, 4])
-    assert keep and decode.decode("a", 20, [7, 8, 9], params) == []
-    assert [worker.wrong([7, 8, 9], 20, 3) for worker in decode.workers] == [0, 0]
+    assert keep
     prefill.sent("a")
+    assert decode.decode("a", 20, [7, 8, 9], params) == []
+    assert [worker.wrong([7, 8, 9], 20, 3) for worker in decode.workers] == [0, 0]
     prefill.close()
     decode.close()
 

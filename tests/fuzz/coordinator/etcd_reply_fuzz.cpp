@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What somebody in etcd's place may answer: never a fault of ours, and what is taken for a row is
-// what base64 says. The first byte chooses what was asked.
+// What somebody in etcd's place may answer, and what may stand there as a group: never a fault of
+// ours, what is taken for a row is what base64 says, and a group that is taken is one that a book
+// may have. The first byte chooses what was asked.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "coordinator/etcd/base64.hpp"
 #include "coordinator/etcd/messages.hpp"
+#include "groups/book.hpp"
+#include "wire/groups.hpp"
 
 namespace {
 
@@ -23,7 +27,13 @@ void check(bool holds) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view body(reinterpret_cast<const char*>(data) + 1, size - 1);
-  switch (data[0] % 6) {
+  switch (data[0] % 7) {
+    case 6:
+      if (auto stored = aqua::wire::decode<aqua::wire::StoredGroup>(body); stored.ok()) {
+        const auto book = aqua::groups::Book::of({}, {std::move(stored->group)});
+        check(!book.ok() || book->check_invariants().empty());
+      }
+      break;
     case 0:
       if (const auto rows = etcd::parse_rows(body); rows.ok())
         check(std::ranges::is_sorted(rows->rows, {}, &etcd::Row::key));
