@@ -14,6 +14,7 @@ let samples = [];       // {time, offered, leased, …}
 let names = new Map();  // id -> label, of clients that were ever seen here
 let lastSides = new Map();  // id -> where a client stood when it last lent or borrowed
 let state = null;
+let servers = null;     // the reply of v1/servers
 let shownOnce = false;
 
 // --- text -----------------------------------------------------------------------------------
@@ -110,6 +111,7 @@ function notesOf(summary) {
 }
 function alertsOf(now, summary) {
   const found = [];
+  if (servers.shared && servers.fault) found.push("What is told of other servers may be old.");
   for (const reclaim of now.reclaims) {
     if (!reclaim.done || reclaim.outstanding.length === 0) continue;
     const late = new Set(reclaim.outstanding.map((slab) => `${slab.producer} ${slab.index}`));
@@ -275,6 +277,17 @@ function drawReclaims(reclaims) {
   });
   byId("no-reclaims").hidden = newest.length > 0;
 }
+// Of coordinators that share an etcd; hidden without.
+function drawServers() {
+  byId("servers-section").hidden = !servers.shared;
+  say(byId("servers-fault"), servers.fault);
+  sync(byId("servers"), servers.shared ? servers.servers : [], (each) => each.name,
+    () => row("servers", ["", "", "", "", "", "", ""]), (made, each) => {
+      const texts = [each.name + (each.name === servers.self ? ", this one" : ""), each.host, String(each.clients),
+        String(each.groups), bytes(each.lent_bytes), bytes(each.held_bytes), each.coordinator || "–"];
+      texts.forEach((text, i) => say(made.children[i], text));
+    });
+}
 // Bytes at the left, from the top down; how long ago below.
 function drawAxes(begin, now, most) {
   [1, 0.5, 0].forEach((share, i) => say(byId("chart-bytes").children[i], bytes(Math.round(most * share))));
@@ -345,6 +358,7 @@ function draw(now) {
   drawLoans(summary.loans);
   drawReclaims(now.reclaims);
   drawPairForm(summary);
+  drawServers();
   drawChart();
 }
 
@@ -370,6 +384,7 @@ function connection(kind, text) {
 async function firstLook() {
   const info = await ask("GET", "v1/info");
   say(byId("server"), `${info.version} on ${info.host || `server ${info.server.slice(0, 8)}`}`);
+  servers = await ask("GET", "v1/servers");
   const history = await ask("GET", "v1/history");
   const now = Date.now();
   samples = history.samples.map((sample) => ({ time: now - sample.age_ms, offered: sample.offered,
@@ -381,6 +396,7 @@ async function look() {
   const began = Date.now();
   try {
     if (!shownOnce) await firstLook();
+    if (servers.shared) servers = await ask("GET", "v1/servers");
     draw(await ask("GET", "v1/state"));
     connection("live", "Live");
   } catch (fault) {

@@ -23,7 +23,7 @@ std::optional<std::uint64_t> number_of(std::string_view change) {
   const auto [end, fault] = std::from_chars(change.data(), change.data() + change.size(), number);
   constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
   const bool is_one = fault == std::errc{} && end != change.data() + change.size() && *end == ' ';
-  return is_one && number > 0 && number < kMost ? std::optional(number) : std::nullopt;
+  return is_one && number < kMost ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace
@@ -45,6 +45,7 @@ Result<T> SharedGroups::heard(Result<T> outcome) {
 
 Result<std::optional<std::vector<groups::Group>>> SharedGroups::read() {
   AQUA_TRY(answers());
+  unsure_ = true;
   AQUA_ASSIGN(const etcd::Rows rows, heard(etcd_.range(kGroupsAndChanges)));
   std::vector<groups::Group> groups;
   std::string change;
@@ -66,29 +67,42 @@ Result<std::optional<std::vector<groups::Group>>> SharedGroups::read() {
     if (row.key != group_key(stored->group.name)) return damaged("another name");
     groups.push_back(std::move(stored->group));
   }
-  const std::uint64_t before = number_;
   change_ = std::move(change);
+  if (number < number_) {
+    AQUA_TRY(end_backup(groups, number));
+    groups.clear();
+  }
+  number_ = std::max(number, number_);
   unsure_ = false;
-  number_ = std::max(number, before);
-  if (number >= before) return std::optional(std::move(groups));
-  // Restored from a backup: terms of these groups may have been told to others since.
-  etcd::Transaction end;
-  for (const groups::Group& group : groups) end.deletes.push_back(group_key(group.name));
-  AQUA_ASSIGN(const bool ended, write(std::move(end)));
-  if (!ended) return Error{Code::unavailable, "etcd: groups of a backup are being ended"};
-  return std::optional(std::vector<groups::Group>{});
+  return std::optional(std::move(groups));
 }
 
-Result<bool> SharedGroups::write(etcd::Transaction changes) {
-  std::string change = concat(number_ + 1, " ", to_string(random_id<struct GroupChangeTag>()));
+// Terms of these groups may have been told to others since. Only the last of the changes raises the
+// number, so that whoever reads in between finds a backup as well.
+Result<void> SharedGroups::end_backup(const std::vector<groups::Group>& groups,
+                                      std::uint64_t number) {
+  for (std::size_t done = 0;;) {
+    etcd::Transaction some;
+    for (; done < groups.size() && some.deletes.size() < kMostGroupsAtOnce; ++done)
+      some.deletes.push_back(group_key(groups[done].name));
+    const bool is_last = done == groups.size();
+    AQUA_ASSIGN(const bool ended, write(std::move(some), is_last ? number_ + 1 : number));
+    if (!ended) return Error{Code::unavailable, "etcd: others end the groups of a backup"};
+    if (!is_last) continue;
+    ++number_;
+    return {};
+  }
+}
+
+Result<bool> SharedGroups::write(etcd::Transaction changes, std::uint64_t number) {
+  std::string change = concat(number, " ", to_string(random_id<struct GroupChangeTag>()));
   changes.when.push_back({std::string(kGroupChanges), 0, change_});
   changes.puts.push_back({std::string(kGroupChanges), change, 0});
-  const auto outcome = heard(etcd_.commit(changes));
-  unsure_ = !outcome.ok() || !outcome->done;
-  if (!outcome.ok()) return outcome.error();
-  if (unsure_) return false;
+  unsure_ = true;
+  AQUA_ASSIGN(const etcd::Outcome outcome, heard(etcd_.commit(changes)));
+  if (!outcome.done) return false;
   change_ = std::move(change);
-  ++number_;
+  unsure_ = false;
   return true;
 }
 
@@ -109,7 +123,9 @@ Result<bool> SharedGroups::commit(const groups::Book& draft, const std::set<std:
   }
   for (const std::string& name : gone) changes.deletes.push_back(group_key(name));
   for (const std::string& server : absent) changes.when.push_back({server_key(server), 0});
-  return write(std::move(changes));
+  AQUA_ASSIGN(const bool written, write(std::move(changes), number_ + 1));
+  if (written) ++number_;
+  return written;
 }
 
 }  // namespace aqua::coordinator

@@ -34,15 +34,18 @@ class SharedGroups final : public GroupStore {
   using Clock = std::chrono::steady_clock;
   // The error of a call that has just failed: who comes next would wait as long in vain.
   [[nodiscard]] Result<void> answers() const;
-  // Writes these with the next change. False: another was faster.
-  [[nodiscard]] Result<bool> write(etcd::Transaction changes);
+  // Deletes the groups of a backup, whose number is less than number_.
+  [[nodiscard]] Result<void> end_backup(const std::vector<groups::Group>& groups,
+                                        std::uint64_t number);
+  // Writes these with a change of this number. False: another was faster.
+  [[nodiscard]] Result<bool> write(etcd::Transaction changes, std::uint64_t number);
   template <typename T>
   [[nodiscard]] Result<T> heard(Result<T> outcome);
 
   std::stop_source stop_;
   etcd::Client etcd_;
   std::string change_;        // the last one, as it was read or written; "": there was none yet
-  std::uint64_t number_ = 0;  // of it
+  std::uint64_t number_ = 0;  // of it; the highest that there was, where a backup has less
   bool unsure_ = true;  // what is written is not known: not read yet, or a commit's answer was lost
   std::optional<Error> failed_;
   Clock::time_point failed_at_;

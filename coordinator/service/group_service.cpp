@@ -7,7 +7,6 @@
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "coordinator/common/log.hpp"
-#include "coordinator/common/thread_pool.hpp"
 #include "coordinator/store/memory_store.hpp"
 
 namespace aqua::coordinator {
@@ -43,6 +42,13 @@ std::set<std::string> other_servers(const groups::Book& book, const std::string&
   return servers;
 }
 
+// In bytes, as it is written.
+std::size_t size_about(const groups::Group& group) {
+  std::size_t bytes = 2048;
+  for (const auto& [client, member] : group.members) bytes += 512 + 48 * member.marks.size();
+  return bytes;
+}
+
 // Whether the one may have come of the other: a term and a version only grow, and in a term a rank
 // that has a member keeps it.
 bool follows(const groups::Group& later, const groups::Group& earlier) {
@@ -75,6 +81,11 @@ Error GroupService::overtaken() {
   return Error{Code::unavailable, "other servers change groups all the time; try again"};
 }
 
+Error GroupService::too_many() const {
+  return Error{Code::unavailable,
+               concat(options_.max_changes, " changes of groups wait already; try again")};
+}
+
 Error GroupService::later(const Error& why) {
   return Error{Code::unavailable, concat("the coordinator cannot read its groups: ", why.message)};
 }
@@ -104,12 +115,34 @@ Result<GroupService::Draft> GroupService::begin_draft() {
   if (is_shared() && !options_.is_told())
     return Error{Code::unavailable, "groups: other servers do not know of this one now"};
   Heard heard = hear();
-  Draft draft{.book = book_, .gone = std::move(heard.gone)};
+  Draft draft{.book = book_, .gone = {}};
   // Those who have fallen silent first, so that none of them is given a rank by the others' return.
-  for (const ClientId& id : heard.fallen) draft.book.silent(id, true);
-  for (const ClientId& id : heard.returned) draft.book.silent(id, false);
-  for (const ClientId& id : draft.gone) draft.book.gone(id);
+  for (const ClientId& id : heard.fallen) {
+    if (!takes_more(draft)) return draft;
+    draft.book.silent(id, true);
+  }
+  for (const ClientId& id : heard.returned) {
+    if (!takes_more(draft)) return draft;
+    draft.book.silent(id, false);
+  }
+  for (const ClientId& id : heard.gone) {
+    if (!takes_more(draft)) return draft;
+    draft.book.gone(id);
+    draft.gone.insert(id);
+  }
   return draft;
+}
+
+bool GroupService::takes_more(Draft& draft) const {
+  if (!is_shared()) return true;
+  const std::vector<groups::GroupId> touched = draft.book.touched();
+  std::size_t bytes = 0;
+  for (const groups::GroupId& id : touched) {
+    const auto group = draft.book.groups().find(id);
+    if (group != draft.book.groups().end()) bytes += size_about(group->second);
+  }
+  draft.is_whole = touched.size() < kMostGroupsAtOnce && bytes < kMostBytesAtOnce;
+  return draft.is_whole;
 }
 
 // Others hear of their own clients. Most are as they were.
@@ -134,6 +167,10 @@ GroupService::Heard GroupService::hear() {
 
 Result<bool> GroupService::write_down(Draft& draft, const std::set<std::string>& absent) {
   if (!draft.book.touched().empty()) {
+    if (behind_) {
+      if (const auto read = refresh(); !read.ok()) return later(read.error());
+      return false;
+    }
     const auto written = store_->commit(draft.book, absent);
     if (!written.ok()) {
       log(LogLevel::warn, "groups cannot be written", {{"why", written.error().message}});
@@ -155,25 +192,31 @@ Result<bool> GroupService::write_down(Draft& draft, const std::set<std::string>&
 Result<void> GroupService::refresh() {
   AQUA_ASSIGN(auto written, store_->read());
   if (!written) return {};
+  behind_ = true;  // the store compares with what it has read
   AQUA_ASSIGN(groups::Book book, groups::Book::of({}, *std::move(written)));
+  // What was told and is not so any more, as where etcd was restored from a backup, cannot be gone
+  // on with: a term would be given to others. The members join anew, in a group of another id.
+  std::vector<groups::GroupId> former;
   {
-    // What was told and is not so any more, as where etcd was restored from a backup, cannot be
-    // gone on with: a term would be given to others. The members join anew, in a group of another
-    // id.
     MutexLock lock(mu_);
     for (const auto& [id, group] : book_.groups()) {
       const auto now = book.groups().find(id);
-      if (now != book.groups().end() && !follows(now->second, group)) (void)book.close(id);
+      if (now != book.groups().end() && !follows(now->second, group)) former.push_back(id);
     }
   }
-  if (!book.touched().empty()) {
+  if (!former.empty()) {
     log(LogLevel::warn, "groups are as they once were, and are ended",
-        {{"groups", static_cast<std::uint64_t>(book.touched().size())}});
+        {{"groups", static_cast<std::uint64_t>(former.size())}});
+  }
+  for (std::size_t i = 0; i < former.size(); ++i) {
+    (void)book.close(former[i]);
+    if (i + 1 < former.size() && book.touched().size() < kMostGroupsAtOnce) continue;
     AQUA_ASSIGN(const bool ended, store_->commit(book, {}));
     if (!ended) return overtaken();
     book.commit();
   }
   publish(std::move(book));
+  behind_ = false;
   MutexLock lock(mu_);
   known_ = true;
   return {};
@@ -185,55 +228,37 @@ Result<void> GroupService::sync(const std::set<std::string>& present) {
   AQUA_ASSIGN(Draft draft, begin_draft());
   std::set<std::string> absent = other_servers(draft.book, options_.server);
   std::erase_if(absent, [&](const std::string& server) { return present.contains(server); });
-  for (const std::string& server : absent) {
+  const std::set<ClientId> gone = departed(draft.book, absent);
+  // None of them is given a rank by the death of another.
+  for (const ClientId& client : gone) {
+    if (!draft.is_whole || !takes_more(draft)) break;
+    draft.book.silent(client, true);
+  }
+  for (const ClientId& client : gone) {
+    if (!draft.is_whole || !takes_more(draft)) break;
+    draft.book.gone(client);
+  }
+  const bool is_whole = draft.is_whole;
+  AQUA_ASSIGN(const bool written, write_down(draft, absent));
+  // Who is overtaken tries again with the next call: others have told of their change.
+  if (!written) return {};
+  for (const std::string& server : absent)
     log(LogLevel::warn, "members of a server that is silent are gone", {{"server", server}});
-    draft.book.server_gone(server);
-  }
-  // Of a former life: they have died, or left, while nobody could write it down.
-  for (const ClientId& client : draft.book.clients_of(options_.server)) {
-    const bool known = clients_.with(
-        [&](ledger::Ledger& ledger, ledger::Time) { return ledger.clients().contains(client); });
-    if (!known) draft.book.gone(client);
-  }
-  AQUA_TRY(write_down(draft, absent));  // overtaken: tried with the next call, of which others told
+  if (!is_whole) options_.sync_soon();  // each call keeps this server's lease first
   return {};
 }
 
-void GroupService::publish(groups::Book book) {
-  groups::Book before;
-  MutexLock lock(mu_);
-  before = std::exchange(book_, std::move(book));
-  std::set<groups::GroupId> ids;
-  for (const groups::Book* each : {&before, &book_}) {
-    for (const auto& [id, group] : each->groups()) ids.insert(id);
-  }
-  for (const groups::GroupId& id : ids) {
-    const auto was = before.groups().find(id);
-    const auto is = book_.groups().find(id);
-    const bool both = was != before.groups().end() && is != book_.groups().end();
-    if (!both || was->second.version != is->second.version) tell(id);
-  }
-  changed_.notify_all();
-}
-
-void GroupService::tell(const groups::GroupId& id) {
-  const auto now = book_.groups().find(id);
-  if (now == book_.groups().end()) {
-    if (told_.erase(id) > 0) log(LogLevel::info, "group ended", {{"group", to_string(id)}});
-    return;
-  }
-  const groups::Group& group = now->second;
-  const auto [known, fresh] = told_.try_emplace(id, group.term, group.state);
-  const auto before = std::exchange(known->second, {group.term, group.state});
-  if (group.term > before.first) terms_ += group.term - before.first;
-  if (before.second == groups::State::resuming && group.state == groups::State::running)
-    ++recoveries_;
-  if (!fresh && before == known->second) return;
-  log(group.state == groups::State::waiting ? LogLevel::warn : LogLevel::info, "group",
-      {{"group", to_string(id)},
-       {"name", group.name},
-       {"state", std::string(to_string(group.state))},
-       {"term", group.term}});
+std::set<ClientId> GroupService::departed(const groups::Book& book,
+                                          const std::set<std::string>& absent) {
+  std::set<ClientId> gone;
+  for (const std::string& server : absent) gone.merge(book.clients_of(server));
+  // Of a former life: they have died, or left, while nobody could write it down.
+  std::set<ClientId> ours = book.clients_of(options_.server);
+  gone.merge(clients_.with([&](ledger::Ledger& ledger, ledger::Time) {
+    std::erase_if(ours, [&](const ClientId& id) { return ledger.clients().contains(id); });
+    return ours;
+  }));
+  return gone;
 }
 
 // Asked with every sign of life of a member: a book is not copied to find that nothing is new.
@@ -247,69 +272,6 @@ void GroupService::catch_up() {
   }
   auto draft = begin_draft();
   if (draft.ok()) (void)write_down(*draft, {});  // or later
-}
-
-std::vector<groups::Group> GroupService::all() {
-  look();
-  MutexLock lock(mu_);
-  std::vector<groups::Group> found;
-  for (const auto& [id, group] : book_.groups()) found.push_back(group);
-  return found;
-}
-
-Result<groups::Group> GroupService::find(const groups::GroupId& id) {
-  look();
-  MutexLock lock(mu_);
-  AQUA_ASSIGN(const groups::Group* group, book_.find(id));
-  return *group;
-}
-
-Result<groups::Group> GroupService::watch(const groups::GroupId& id,
-                                          std::optional<std::uint64_t> after,
-                                          std::chrono::milliseconds timeout, std::uint32_t user,
-                                          const std::function<bool()>& in_session) {
-  const auto deadline = std::chrono::steady_clock::now() + timeout;
-  const ThreadPool::Blocking blocking;
-  look();
-  MutexLock lock(mu_);
-  for (;;) {
-    if (stopping_) return Error{Code::unavailable, "the coordinator is stopping"};
-    if (!known_) return Error{Code::unavailable, "groups: etcd has not been read yet"};
-    if (!in_session()) return Error{Code::permission_denied, "watch: the session is over"};
-    AQUA_ASSIGN(const groups::Group* group, book_.find(id));
-    if (group->user != user) {
-      return Error{Code::permission_denied,
-                   concat("watch: group \"", group->name, "\" is of another user's processes")};
-    }
-    const bool over = std::chrono::steady_clock::now() >= deadline;
-    if (!after || group->version != *after || over) return *group;
-    if (watches_ >= options_.max_watches) {
-      return Error{Code::unavailable,
-                   concat("watch: ", options_.max_watches, " watches of groups wait already")};
-    }
-    ++watches_;
-    changed_.wait_until(mu_, deadline);
-    --watches_;
-  }
-}
-
-GroupService::Numbers GroupService::numbers() {
-  look();
-  MutexLock lock(mu_);
-  Numbers numbers{.groups = {}, .terms = terms_, .recoveries = recoveries_, .watches = watches_};
-  for (const auto& [id, group] : book_.groups()) {
-    ++numbers.groups[group.state];
-    for (const auto& [client, member] : group.members) {
-      ++(member.rank ? numbers.members : numbers.standbys);
-      if (member.silent) ++numbers.silent;
-    }
-  }
-  return numbers;
-}
-
-bool GroupService::has_members() {
-  MutexLock lock(mu_);
-  return !known_ || !book_.clients_of(options_.server).empty();
 }
 
 void GroupService::gone(const ClientId& client) {

@@ -11,6 +11,7 @@
 // the next call of any kind.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -25,6 +26,7 @@
 #include "aqua/result.hpp"
 #include "base/ids.hpp"
 #include "base/mutex.hpp"
+#include "coordinator/common/thread_pool.hpp"
 #include "coordinator/service/group_store.hpp"
 #include "coordinator/service/ledger_service.hpp"
 #include "groups/book.hpp"
@@ -35,6 +37,7 @@ class GroupService {
  public:
   struct Options {
     std::size_t max_watches = 256;  // that wait at one time
+    std::size_t max_changes = 256;  // under way, and waiting for their turn
     // Of groups that other servers share: this server's name, and what has sync() called soon, so
     // that a lifeline waits for no network. "": they are this server's alone.
     std::string server{};
@@ -69,13 +72,23 @@ class GroupService {
   // work(draft), a Result<T>, alone with a draft of the book, which knows who is silent. Where it
   // is accepted it is written down before this returns, or else refused with unavailable. It is
   // asked again where others have changed groups meanwhile, and changes nothing but the draft.
+  // Refused with unavailable, too, where max_changes are under way, whoever's they are.
   template <typename Work>
   auto change(Work&& work) -> decltype(work(std::declval<groups::Book&>())) {
+    const Counted one(changing_);
+    if (one.number > options_.max_changes) return too_many();
+    const ThreadPool::Blocking blocking;
     MutexLock turn(turn_);
     bool fresh = !is_shared();  // or refused perhaps for what others have changed since it was read
     for (int tries = 0; tries < kMostTries; ++tries) {
       auto draft = begin_draft();
       if (!draft.ok()) return std::move(draft).error();
+      if (!draft->is_whole) {
+        auto part = write_down(*draft, {});
+        if (!part.ok()) return std::move(part).error();
+        if (*part) --tries;  // there is less to tell now
+        continue;
+      }
       auto outcome = work(draft->book);
       auto written = write_down(*draft, {});
       if (!written.ok()) return std::move(written).error();
@@ -90,7 +103,7 @@ class GroupService {
   // Of groups that are shared: takes over what other servers have changed, and takes the members of
   // servers that are not `present` for gone. Their coordinators have not been heard of for so long
   // that they may be dead; if they are not, whoever has acknowledged a later term refuses what they
-  // send.
+  // send. Writes once; where more is to be written it asks for another call by sync_soon.
   [[nodiscard]] Result<void> sync(const std::set<std::string>& present);
 
   // Options::server, which callers of work() are of.
@@ -128,19 +141,35 @@ class GroupService {
   struct Draft {
     groups::Book book;
     std::set<ClientId> gone;  // that it has heard of
+    bool is_whole = true;     // all that is known is in it, and not a part to be written first
+  };
+  struct Counted {
+    explicit Counted(std::atomic<std::size_t>& count) : all(count), number(++count) {}
+    ~Counted() { --all; }
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+    std::atomic<std::size_t>& all;
+    const std::size_t number;  // with this one
   };
   [[nodiscard]] static Error overtaken();
+  [[nodiscard]] Error too_many() const;
   // As a caller hears it: whatever is wrong with what is written, it may ask again.
   [[nodiscard]] static Error later(const Error& why);
 
   // What is known, with deaths that could not be written yet and who is silent now.
   [[nodiscard]] Result<Draft> begin_draft() AQUA_REQUIRES(turn_);
+  // Whether another client's news fits into what is written at once; a draft that has no room left
+  // is not whole.
+  [[nodiscard]] bool takes_more(Draft& draft) const;
   [[nodiscard]] Heard hear() AQUA_REQUIRES(turn_, mu_);
   // Commits the draft and tells it. False: others were before, whose book is told now.
   [[nodiscard]] Result<bool> write_down(Draft& draft, const std::set<std::string>& absent)
       AQUA_REQUIRES(turn_);
   // Takes over what others have written.
   [[nodiscard]] Result<void> refresh() AQUA_REQUIRES(turn_);
+  // Clients of the servers that are absent, and of this one those whom the ledger does not know.
+  [[nodiscard]] std::set<ClientId> departed(const groups::Book& book,
+                                            const std::set<std::string>& absent);
   void publish(groups::Book book) AQUA_REQUIRES(turn_);
   void tell(const groups::GroupId& id) AQUA_REQUIRES(mu_);
   // Now, or by sync() soon where that waits for a network.
@@ -155,7 +184,9 @@ class GroupService {
   LedgerService& clients_;
   const Options options_;
 
+  std::atomic<std::size_t> changing_{0};
   Mutex turn_;
+  bool behind_ AQUA_GUARDED_BY(turn_) = false;  // what was read last could not be taken over
 
   Mutex mu_;  // taken after the other
   CondVar changed_;

@@ -5,6 +5,7 @@
 // Threads: the caller serialises, but for stop().
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -17,6 +18,11 @@
 #include "groups/book.hpp"
 
 namespace aqua::coordinator {
+
+// Callers change no more in one commit of what others share, but for one client's groups: etcd
+// writes 128 keys and 1.5 MiB at once.
+inline constexpr std::size_t kMostGroupsAtOnce = 64;
+inline constexpr std::size_t kMostBytesAtOnce = std::size_t{512} << 10;
 
 class GroupStore {
  public:

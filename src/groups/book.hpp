@@ -69,8 +69,6 @@ class Book {
   [[nodiscard]] Result<void> leave(const GroupId& id, const ClientId& client);
   // Proven dead, or has left the coordinator in order: gone from all groups.
   void gone(const ClientId& client);
-  // The same of all clients of a server.
-  void server_gone(std::string_view server);
   // Silent, or heard of again. A silent standby is not taken while another is; else silence
   // changes nothing. Whether it is in any group, or created one.
   bool silent(const ClientId& client, bool is_silent);

@@ -91,10 +91,6 @@ void Book::gone(const ClientId& client) {
   }
 }
 
-void Book::server_gone(std::string_view server) {
-  for (const ClientId& client : clients_of(server)) gone(client);
-}
-
 bool Book::silent(const ClientId& client, bool is_silent) {
   const std::set<GroupId> concerned = groups_of(client);
   for (const GroupId& id : concerned) {

@@ -44,13 +44,37 @@ class Tunnel(socketserver.ThreadingTCPServer):
         self.server_close()
 
 
+class Etcd:
+    """One that coordinators share, at `url`, until close()."""
+    PROGRAM = "/usr/bin/etcd"
+
+    def __init__(self):
+        self._folder = tempfile.TemporaryDirectory(prefix="aqua-etcd-")
+        with socket.socket() as clients, socket.socket() as peers:
+            for each in (clients, peers):
+                each.bind(("127.0.0.1", 0))
+            self.url, peer = (f"http://127.0.0.1:{each.getsockname()[1]}" for each in (clients, peers))
+        with pathlib.Path(self._folder.name, "log").open("w") as log:
+            self.process = subprocess.Popen(
+                [self.PROGRAM, "--data-dir", f"{self._folder.name}/data", "--listen-client-urls", self.url,
+                 "--advertise-client-urls", self.url, "--listen-peer-urls", peer,
+                 "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"],
+                stdout=log, stderr=log)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self._folder.cleanup()
+
+
 class Rig:
     """Everything lives in a directory of its own and ends with close().
 
     With `tunnel` the coordinator is on its Unix socket, and `page` is a tunnel that leads to it.
+    `etcd` is the address of one that it shares with others.
     """
 
-    def __init__(self, coordinator: str, node: str, tunnel: bool = False):
+    def __init__(self, coordinator: str, node: str, tunnel: bool = False, etcd: str = "", server: str = "here"):
         self._programs = (coordinator, node)
         self._folder = tempfile.TemporaryDirectory(prefix="aqua-dashboard-")
         self.path = pathlib.Path(self._folder.name)
@@ -60,7 +84,8 @@ class Rig:
         (self.path / "token").write_text(engine + "\n")
         self._environment = dict(os.environ, AQUA_TOKEN_FILE=str(self.path / "token"))
         listen = f"unix:{self.path}/coordinator.sock" if tunnel else "127.0.0.1:0"
-        self.daemon = self._start([coordinator, "--data", str(self.path / "data"), "--listen", listen],
+        shared = ["--etcd", etcd, "--server", server] if etcd else []
+        self.daemon = self._start([coordinator, "--data", str(self.path / "data"), "--listen", listen, *shared],
                                   log="coordinator.log")
         line = self.daemon.stdout.readline()
         assert line.startswith("listening on "), line + (self.path / "coordinator.log").read_text()

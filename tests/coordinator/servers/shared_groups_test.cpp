@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups whose members are on several servers: real coordinators, members and etcd, of which each
 // is killed, stopped or cut off.
+#include "coordinator/servers/shared_groups.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/concat.hpp"
+#include "base/ids.hpp"
 #include "coordinator/etcd/client.hpp"
 #include "coordinator/servers/keys.hpp"
+#include "groups/book.hpp"
 #include "tests/coordinator/daemon_process.hpp"
 #include "tests/coordinator/etcd/etcd_cluster.hpp"
 #include "tests/coordinator/member_process.hpp"
@@ -165,6 +171,33 @@ TEST_F(SharedGroups, AGroupThatHasEndedDoesNotComeBackWithABackup) {
     const auto rows = client.range(coordinator::kGroupKeys);
     return rows.ok() && rows->rows.empty();
   }));
+}
+
+// More of them than etcd deletes at once.
+TEST(SharedGroupsStore, EndsAllGroupsOfABackup) {
+  if (etcd_program().empty()) GTEST_SKIP() << "no etcd here: scripts/setup check";
+  EtcdCluster etcd(1);
+  coordinator::SharedGroups store({.members = {etcd.url(0)}});
+  ASSERT_TRUE(store.read().ok());
+  groups::Book book;
+  for (const char* const change : {"first", "second", "third"}) {
+    for (std::size_t i = 0; i < coordinator::kMostGroupsAtOnce; ++i) {
+      const groups::Caller creator{random_id<ClientTag>(), 1000, "a"};
+      ASSERT_TRUE(book.create(random_id<groups::GroupTag>(), concat(change, i),
+                              {.prefill = {}, .decode = {1, 1}}, {"m", "f16", "l"}, creator)
+                      .ok());
+    }
+    const auto written = store.commit(book, {});
+    ASSERT_TRUE(written.ok() && *written);
+    book.commit();
+  }
+  coordinator::etcd::Client client({.members = {etcd.url(0)}}, {});
+  const std::string former(coordinator::kGroupChanges);
+  ASSERT_TRUE(client.commit({.when = {}, .puts = {{former, "2 former", 0}}})->done);
+  const auto read = store.read();
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_TRUE(read->has_value() && (*read)->empty());
+  EXPECT_TRUE(client.range(coordinator::kGroupKeys)->rows.empty());
 }
 
 struct SharedGroupsOfShortLives : SharedGroups {

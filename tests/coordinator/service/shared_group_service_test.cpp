@@ -3,12 +3,19 @@
 // change is lost, and only who is absent is taken for gone.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "base/concat.hpp"
+#include "base/try.hpp"
 #include "coordinator/service/group_service.hpp"
 #include "tests/coordinator/service/ledger_clients.hpp"
 
@@ -31,6 +38,8 @@ struct Shelf {
   int written = 0;
   Names present{"a", "b"};
   bool broken = false;
+  std::function<void()> on_commit{};
+  std::size_t most_at_once = 0;  // groups that one change wrote
 };
 
 class OnTheShelf final : public GroupStore {
@@ -38,10 +47,12 @@ class OnTheShelf final : public GroupStore {
   explicit OnTheShelf(Shelf& shelf) : shelf_(shelf) {}
   Result<bool> commit(const Book& draft, const Names& absent) override {
     if (shelf_.broken) return Error{Code::unavailable, "no quorum"};
+    if (shelf_.on_commit) shelf_.on_commit();
     for (const std::string& server : absent) {
       if (shelf_.present.contains(server)) return false;
     }
     if (read_ != shelf_.written) return false;
+    shelf_.most_at_once = std::max(shelf_.most_at_once, draft.touched().size());
     for (const GroupId& id : draft.touched()) {
       const auto now = draft.groups().find(id);
       if (now == draft.groups().end()) {
@@ -69,13 +80,18 @@ class OnTheShelf final : public GroupStore {
 struct Server {
   Server(Shelf& shelf, const std::string& name)
       : service(std::make_unique<OnTheShelf>(shelf), Book{}, ledger,
-                {.server = name,
+                {.max_changes = 1,
+                 .server = name,
                  .sync_soon = [this] { ++wanted; },
                  .is_told = [this] { return told; }}) {}
   ClientId client() { return aqua::testing::join_ledger(ledger); }
+  // For as long as it asks for it.
   void sync(const Names& present) {
-    const auto done = service.sync(present);
-    EXPECT_TRUE(done.ok()) << done.error().message;
+    do {
+      wanted = 0;
+      const auto done = service.sync(present);
+      ASSERT_TRUE(done.ok()) << done.error().message;
+    } while (wanted > 0);
   }
   LedgerService ledger{{}, 4};
   int wanted = 0;
@@ -96,6 +112,25 @@ struct SharedGroupService : ::testing::Test {
   void accepted(Server& at, Work&& work) {
     const Result<void> outcome = at.service.change(work);
     EXPECT_TRUE(outcome.ok()) << outcome.error().message;
+  }
+  // Of b, each in fifteen of two hundred groups.
+  std::set<ClientId> members_of_many_groups() {
+    std::set<ClientId> members;
+    ClientId client;
+    for (int i = 0; i < 200; ++i) {
+      if (i % 15 == 0) client = b.client();
+      const groups::Caller caller{client, i < 100 ? kUser : kUser + 1, "b"};
+      const auto one_more = random_id<groups::GroupTag>();
+      accepted(b, [&](Book& book) -> Result<void> {
+        AQUA_TRY(book.create(one_more, concat("g", i), {.prefill = {}, .decode = {1, 1}}, shape,
+                             caller));
+        return book.join(one_more, caller, {"engine", shape, zero});
+      });
+      members.insert(client);
+    }
+    a.sync(shelf.present);
+    shelf.most_at_once = 0;
+    return members;
   }
   ClientId join(Server& at, std::optional<Rank> rank) {
     const ClientId client = at.client();
@@ -154,6 +189,40 @@ TEST_F(SharedGroupService, MembersOfAnAbsentServerAreGone) {
   EXPECT_EQ(left.state, State::waiting);
   EXPECT_EQ(left.members.size(), 1U);
   EXPECT_TRUE(left.members.contains(ours));
+}
+
+TEST_F(SharedGroupService, NoChangeIsOfMoreGroupsThanAreWrittenAtOnce) {
+  const std::set<ClientId> members = members_of_many_groups();
+  shelf.present = {"a"};
+  a.sync(shelf.present);  // the server that has them all is gone
+  EXPECT_EQ(shelf.groups.size(), 1U);
+  EXPECT_GT(shelf.most_at_once, 64U);
+  EXPECT_LE(shelf.most_at_once, 96U);
+}
+
+TEST_F(SharedGroupService, DeathsAreWrittenBeforeWhatIsAskedWhereTheyAreMany) {
+  for (const ClientId& client : members_of_many_groups()) {
+    (void)b.ledger.with(
+        [&](ledger::Ledger& book, ledger::Time now) { return book.dead(client, now); });
+    b.service.gone(client);
+  }
+  join(b, zero);
+  EXPECT_EQ(shelf.groups.size(), 1U);
+  EXPECT_GT(shelf.most_at_once, 64U);
+  EXPECT_LE(shelf.most_at_once, 96U);
+}
+
+TEST_F(SharedGroupService, AsManyAsThereAreAreEndedWhereTheyAreAsTheyOnceWere) {
+  members_of_many_groups();
+  auto backup = shelf.groups;
+  for (auto& [each, group] : backup) {
+    if (each != id) --group.version;
+  }
+  shelf.groups = backup;
+  ++shelf.written;
+  a.sync(shelf.present);
+  EXPECT_EQ(shelf.groups.size(), 1U);
+  EXPECT_LE(shelf.most_at_once, 96U);
 }
 
 TEST_F(SharedGroupService, AServerThatIsBackMeanwhileIsNotGone) {
@@ -227,6 +296,20 @@ TEST_F(SharedGroupService, WhatWasToldAndIsNotSoAnyMoreIsEnded) {
   ends(b, before);   // of its own term, with a seat less
 }
 
+TEST_F(SharedGroupService, WhatCannotBeTakenOverIsNotWrittenOver) {
+  const ClientId member = join(b, zero);
+  a.sync(shelf.present);
+  const auto sound = std::exchange(shelf.groups[id].term, 0);
+  ++shelf.written;
+  EXPECT_FALSE(a.service.sync(shelf.present).ok());
+  const auto leave = [&](Book& book) { return book.leave(id, member); };
+  EXPECT_EQ(a.service.change(leave).error().code, Code::unavailable);
+  EXPECT_EQ(shelf.groups.at(id).term, 0U);
+  shelf.groups.at(id).term = sound;
+  ++shelf.written;
+  accepted(a, leave);
+}
+
 TEST_F(SharedGroupService, WhoOthersDoNotKnowChangesNothing) {
   b.told = false;
   const ClientId client = b.client();
@@ -235,6 +318,20 @@ TEST_F(SharedGroupService, WhoOthersDoNotKnowChangesNothing) {
   });
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::unavailable);
+}
+
+TEST_F(SharedGroupService, WhoFindsTooManyChangesUnderWayIsTold) {
+  Result<void> refused;
+  shelf.on_commit = [&] {
+    std::jthread([&] {
+      refused = a.service.change([&](Book& book) { return book.close(id); });
+    }).join();
+  };
+  join(a, zero);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::unavailable);
+  shelf.on_commit = nullptr;
+  accepted(a, [&](Book& book) { return book.close(id); });
 }
 
 TEST_F(SharedGroupService, BeforeItIsReadItMayHaveMembers) {
