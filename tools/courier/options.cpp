@@ -78,11 +78,11 @@ Result<Route> read_route(const Json& json, std::size_t number) {
   return route;
 }
 
-// Where text that is no JSON stops being any.
+// Where text that is no JSON stops being any, or which number has no double.
 std::string syntax_error(std::string_view text) {
   try {
     [[maybe_unused]] const Json parsed = Json::parse(text);
-  } catch (const Json::parse_error& error) {
+  } catch (const Json::exception& error) {
     return error.what();
   }
   return "nested too deeply";

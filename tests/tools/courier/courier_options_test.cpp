@@ -53,6 +53,7 @@ TEST(CourierOptions, EachMistakeIsNamed) {
   EXPECT_TRUE(has(complaint(R"("pool": "smollm2")", R"("pool": "")"), "carry[0]: pool"));
   EXPECT_TRUE(has(complaint(R"("keeper")", R"("metrics": "9464", "keeper")"), "metrics is not"));
   EXPECT_TRUE(has(complaint(R"("parcels": 16)", R"("parcels": 0)"), "parcels"));
+  EXPECT_TRUE(has(complaint(R"("parcels": 16)", R"("parcels": 1e999)"), "not JSON"));
   EXPECT_TRUE(has(complaint(R"("peer": "b.test",)", ""), "carry[0]: peer"));
   const std::string route =
       R"({"pool": "smollm2", "from": "prefill", "to": "decode", "peer": "b.test", )"
