@@ -11,8 +11,9 @@ namespace aqua::llama_example {
 using example::Failure;
 
 SlotStates::SlotStates(llama_model* model, const llama_context_params& params)
-    : context_(llama_init_from_model(model, params)) {
+    : threads_(params.n_threads), context_(llama_init_from_model(model, params)) {
   if (!context_) throw Failure("llama.cpp cannot make a context for this model");
+  llama_attach_threadpool(context(), threads_.get(), threads_.get());
 }
 
 std::size_t SlotStates::state_bytes(unsigned slot) {

@@ -12,6 +12,8 @@
 #include <memory>
 #include <span>
 
+#include "compute_threads.hpp"
+
 namespace aqua::llama_example {
 
 class SlotStates {
@@ -36,6 +38,7 @@ class SlotStates {
   struct Free {
     void operator()(llama_context* c) const { llama_free(c); }
   };
+  ComputeThreads threads_;
   std::unique_ptr<llama_context, Free> context_;
 };
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
+#include "compute_threads.hpp"
 #include "must.hpp"
 
 namespace aqua::llama_example {
@@ -147,7 +149,7 @@ struct KvDevice::Calls {
   struct Backend {
     KvDevice& device;
     ggml_backend_t cpu;
-    ggml_backend_set_n_threads_t set_threads;
+    std::optional<ComputeThreads> threads{};
   };
   static KvDevice& of(ggml_backend_dev_t device) {
     return *static_cast<KvDevice*>(device->context);
@@ -191,7 +193,14 @@ struct KvDevice::Calls {
     return reinterpret_cast<void*>(&set_threads);
   }
   static void set_threads(ggml_backend_t backend, int threads) {
-    if (of(backend).set_threads != nullptr) of(backend).set_threads(of(backend).cpu, threads);
+    Backend& b = of(backend);
+    if (b.threads && b.threads->count() == threads) return;
+    must_do(b.device, [&] {
+      ggml_backend_cpu_set_threadpool(b.cpu, nullptr);
+      b.threads.emplace(threads);
+      ggml_backend_cpu_set_n_threads(b.cpu, threads);
+      ggml_backend_cpu_set_threadpool(b.cpu, b.threads->get());
+    });
   }
 
   // Asked of what is left for weights, of which there are none here: ggml then takes the host's.
@@ -222,17 +231,12 @@ struct KvDevice::Calls {
     static ggml_guid guid{'a', 'q', 'u', 'a', '-', 'k', 'v'};
     ggml_backend_t const cpu = ggml_backend_init_by_type(GGML_BACKEND_DEVICE_TYPE_CPU, nullptr);
     if (cpu == nullptr) return nullptr;
-    auto* const registry = ggml_backend_dev_backend_reg(ggml_backend_get_device(cpu));
-    auto* const set_threads = reinterpret_cast<ggml_backend_set_n_threads_t>(
-        ggml_backend_reg_get_proc_address(registry, "ggml_backend_set_n_threads"));
     ggml_backend_i calls{};
     calls.get_name = name;
     calls.free = end;
     calls.graph_compute = compute;
-    return new ggml_backend{.guid = &guid,
-                            .iface = calls,
-                            .device = device,
-                            .context = new Backend{of(device), cpu, set_threads}};
+    return new ggml_backend{
+        .guid = &guid, .iface = calls, .device = device, .context = new Backend{of(device), cpu}};
   }
   static void end(ggml_backend_t backend) {
     ggml_backend_free(of(backend).cpu);
