@@ -5,12 +5,12 @@
 #include <cstdio>
 
 #include "block_path.hpp"
+#include "measure/reclaim_plot.hpp"
+#include "measure/resume_bench.hpp"
 #include "must.hpp"
 #include "neighbours.hpp"
 #include "prefix/prefix_check.hpp"
-#include "reclaim_plot.hpp"
 #include "report.hpp"
-#include "resume_bench.hpp"
 #include "tensor_parking.hpp"
 #include "tools/report/progress_line.hpp"
 #include "verdict.hpp"
