@@ -24,8 +24,8 @@ struct LoopbackSocket {
     port = ntohs(address.sin_port);
   }
   UniqueFd fd;
-  int port =
-      0;  // nobody else is given it soon, once the socket is closed: ports are drawn at random
+  // Nobody else is given it soon, once the socket is closed: the kernel draws ports at random.
+  int port = 0;
 };
 
 }  // namespace aqua::testing

@@ -10,6 +10,7 @@
 
 #include "coordinator/service/ledger_service.hpp"
 #include "coordinator/store/memory_store.hpp"
+#include "tests/coordinator/service/ledger_clients.hpp"
 #include "tests/coordinator/store/stored_rows.hpp"
 
 namespace aqua::coordinator {
@@ -46,17 +47,6 @@ class FailingStore final : public Store {
   MemoryStore store_;
   Switch& fail_;
 };
-
-ledger::ClientInfo client(bool producer) {
-  ledger::ClientInfo info;
-  info.id = random_id<ClientTag>();
-  info.device = random_id<DeviceTag>();
-  info.server = "here";
-  info.domain = "here";
-  info.producer = producer;
-  info.consumer = !producer;
-  return info;
-}
 
 struct FailingStoreTest : ::testing::Test {
   FailingStoreTest() {
@@ -105,8 +95,8 @@ struct FailingStoreTest : ::testing::Test {
   std::shared_ptr<MemoryStore::Memory> memory = std::make_shared<MemoryStore::Memory>();
   FailingStore::Switch fail;
   std::atomic<int> fatal{0};
-  const ledger::ClientInfo lender = client(true);
-  const ledger::ClientInfo borrower = client(false);
+  const ledger::ClientInfo lender = aqua::testing::some_client(true);
+  const ledger::ClientInfo borrower = aqua::testing::some_client(false);
   std::optional<LedgerService> service;
 };
 
