@@ -305,7 +305,9 @@ TEST_F(SharedGroupService, WhatCannotBeTakenOverIsNotWrittenOver) {
   ++shelf.written;
   EXPECT_FALSE(a.service.sync(shelf.present).ok());
   const auto leave = [&](Book& book) { return book.leave(id, member); };
-  EXPECT_EQ(a.service.change(leave).error().code, Code::unavailable);
+  const Result<void> refused = a.service.change(leave);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::unavailable);
   EXPECT_EQ(shelf.groups.at(id).term, 0U);
   shelf.groups.at(id).term = sound;
   ++shelf.written;
@@ -334,7 +336,9 @@ TEST_F(SharedGroupService, WhoFindsTooManyChangesUnderWayIsTold) {
   };
   join(a, zero);
   other.join();
-  EXPECT_EQ(outcome.get().error().code, Code::unavailable);
+  const Result<void> refused = outcome.get();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::unavailable);
   accepted(a, [&](Book& book) { return book.close(id); });
 }
 
