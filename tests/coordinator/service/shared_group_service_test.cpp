@@ -1,154 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group services of two servers over one store in memory: who is overtaken begins again, nobody's
-// change is lost, and only who is absent is taken for gone.
+// Who is overtaken begins again, nobody's change is lost, and only who is absent is taken for gone.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cstddef>
-#include <functional>
 #include <future>
-#include <map>
 #include <memory>
-#include <set>
-#include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
-#include "base/concat.hpp"
-#include "base/try.hpp"
-#include "coordinator/service/group_service.hpp"
-#include "tests/coordinator/service/ledger_clients.hpp"
+#include "tests/coordinator/service/shared_groups_world.hpp"
 
-namespace aqua::coordinator {
+namespace aqua::coordinator::testing {
 namespace {
-
-using groups::Book;
-using groups::Group;
-using groups::GroupId;
-using groups::Rank;
-using groups::Role;
-using groups::State;
-using Names = std::set<std::string>;
-
-constexpr std::uint32_t kUser = 1000;
-
-// What all of them write to: the groups, and a number that each write raises.
-struct Shelf {
-  std::map<GroupId, Group> groups;
-  int written = 0;
-  Names present{"a", "b"};
-  bool broken = false;
-  std::function<void()> on_commit{};  // within the next one
-  std::size_t most_at_once = 0;       // groups that one change wrote
-};
-
-class OnTheShelf final : public GroupStore {
- public:
-  explicit OnTheShelf(Shelf& shelf) : shelf_(shelf) {}
-  Result<bool> commit(const Book& draft, const Names& absent) override {
-    if (shelf_.broken) return Error{Code::unavailable, "no quorum"};
-    if (const auto work = std::exchange(shelf_.on_commit, nullptr)) work();
-    for (const std::string& server : absent) {
-      if (shelf_.present.contains(server)) return false;
-    }
-    if (read_ != shelf_.written) return false;
-    shelf_.most_at_once = std::max(shelf_.most_at_once, draft.touched().size());
-    for (const GroupId& id : draft.touched()) {
-      const auto now = draft.groups().find(id);
-      if (now == draft.groups().end()) {
-        shelf_.groups.erase(id);
-      } else {
-        shelf_.groups[id] = now->second;
-      }
-    }
-    read_ = ++shelf_.written;
-    return true;
-  }
-  Result<std::optional<std::vector<Group>>> read() override {
-    if (shelf_.broken) return Error{Code::unavailable, "no quorum"};
-    std::vector<Group> all;
-    for (const auto& [id, group] : shelf_.groups) all.push_back(group);
-    read_ = shelf_.written;
-    return std::optional(std::move(all));
-  }
-
- private:
-  Shelf& shelf_;
-  int read_ = -1;
-};
-
-struct Server {
-  Server(Shelf& shelf, const std::string& name)
-      : service(std::make_unique<OnTheShelf>(shelf), Book{}, ledger,
-                {.max_changes = 1,
-                 .server = name,
-                 .sync_soon = [this] { ++wanted; },
-                 .is_told = [this] { return told; }}) {}
-  ClientId client() { return aqua::testing::join_ledger(ledger); }
-  // For as long as it asks for it.
-  void sync(const Names& present) {
-    do {
-      wanted = 0;
-      const auto done = service.sync(present);
-      ASSERT_TRUE(done.ok()) << done.error().message;
-    } while (wanted > 0);
-  }
-  LedgerService ledger{{}, 4};
-  int wanted = 0;
-  bool told = true;
-  GroupService service;
-};
-
-struct SharedGroupService : ::testing::Test {
-  SharedGroupService() {
-    a.sync(shelf.present);
-    b.sync(shelf.present);
-    accepted(a, [&](Book& book) {
-      return book.create(id, "chat", {.prefill = {}, .decode = {2, 1}}, shape,
-                         {creator, kUser, "a"});
-    });
-  }
-  template <typename Work>
-  void accepted(Server& at, Work&& work) {
-    const Result<void> outcome = at.service.change(work);
-    EXPECT_TRUE(outcome.ok()) << outcome.error().message;
-  }
-  // Of b, each in fifteen of two hundred groups.
-  std::set<ClientId> members_of_many_groups() {
-    std::set<ClientId> members;
-    ClientId client;
-    for (int i = 0; i < 200; ++i) {
-      if (i % 15 == 0) client = b.client();
-      const groups::Caller caller{client, i < 100 ? kUser : kUser + 1, "b"};
-      const auto one_more = random_id<groups::GroupTag>();
-      accepted(b, [&](Book& book) -> Result<void> {
-        AQUA_TRY(book.create(one_more, concat("g", i), {.prefill = {}, .decode = {1, 1}}, shape,
-                             caller));
-        return book.join(one_more, caller, {"engine", shape, zero});
-      });
-      members.insert(client);
-    }
-    a.sync(shelf.present);
-    shelf.most_at_once = 0;
-    return members;
-  }
-  ClientId join(Server& at, std::optional<Rank> rank) {
-    const ClientId client = at.client();
-    accepted(at, [&](Book& book) {
-      return book.join(id, {client, kUser, at.service.server()}, {"engine", shape, rank});
-    });
-    return client;
-  }
-
-  Shelf shelf;
-  Server a{shelf, "a"}, b{shelf, "b"};
-  const GroupId id = random_id<groups::GroupTag>();
-  const groups::Shape shape{.model = "m", .dtype = "f16", .layout = "l"};
-  const ClientId creator = a.client();
-  const Rank zero{Role::decode, 0, 0}, one{Role::decode, 1, 0};
-};
 
 TEST_F(SharedGroupService, WhoIsOvertakenBeginsAgain) {
   // Neither hears of the other but by being overtaken.
@@ -191,40 +54,6 @@ TEST_F(SharedGroupService, MembersOfAnAbsentServerAreGone) {
   EXPECT_EQ(left.state, State::waiting);
   EXPECT_EQ(left.members.size(), 1U);
   EXPECT_TRUE(left.members.contains(ours));
-}
-
-TEST_F(SharedGroupService, NoChangeIsOfMoreGroupsThanAreWrittenAtOnce) {
-  const std::set<ClientId> members = members_of_many_groups();
-  shelf.present = {"a"};
-  a.sync(shelf.present);  // the server that has them all is gone
-  EXPECT_EQ(shelf.groups.size(), 1U);
-  EXPECT_GT(shelf.most_at_once, 64U);
-  EXPECT_LE(shelf.most_at_once, 96U);
-}
-
-TEST_F(SharedGroupService, DeathsAreWrittenBeforeWhatIsAskedWhereTheyAreMany) {
-  for (const ClientId& client : members_of_many_groups()) {
-    (void)b.ledger.with(
-        [&](ledger::Ledger& book, ledger::Time now) { return book.dead(client, now); });
-    b.service.gone(client);
-  }
-  join(b, zero);
-  EXPECT_EQ(shelf.groups.size(), 1U);
-  EXPECT_GT(shelf.most_at_once, 64U);
-  EXPECT_LE(shelf.most_at_once, 96U);
-}
-
-TEST_F(SharedGroupService, AsManyAsThereAreAreEndedWhereTheyAreAsTheyOnceWere) {
-  members_of_many_groups();
-  auto backup = shelf.groups;
-  for (auto& [each, group] : backup) {
-    if (each != id) --group.version;
-  }
-  shelf.groups = backup;
-  ++shelf.written;
-  a.sync(shelf.present);
-  EXPECT_EQ(shelf.groups.size(), 1U);
-  EXPECT_LE(shelf.most_at_once, 96U);
 }
 
 TEST_F(SharedGroupService, AServerThatIsBackMeanwhileIsNotGone) {
@@ -350,4 +179,4 @@ TEST_F(SharedGroupService, BeforeItIsReadItMayHaveMembers) {
 }
 
 }  // namespace
-}  // namespace aqua::coordinator
+}  // namespace aqua::coordinator::testing
