@@ -1,8 +1,9 @@
 /* Recovery of a group of two servers, as SPIN checks it: docs/internals/groups.md, "Several servers".
  * Server 0 has the first stage, server 1 the second and a standby. The group is one row in etcd, which
- * either coordinator changes by comparing what it has read. Two of these happen, each at any step: a
- * process dies, a server is cut off from everybody for a while, a coordinator crashes; a cut or a crash
- * may last longer than the server's key in etcd does, or not.
+ * either coordinator changes by comparing what it has read. At any step a process dies, a server is cut
+ * off from everybody for a while, or a coordinator crashes: one of these where members send messages
+ * and for liveness, two where they send none. A cut or a crash may last longer than the server's key in
+ * etcd does, or not.
  *
  *   scripts/model-check     checks it, and that each of the mutations below is found
  *

@@ -48,18 +48,16 @@ Result<std::optional<std::vector<groups::Group>>> SharedGroups::read() {
   unsure_ = true;
   AQUA_ASSIGN(const etcd::Rows rows, heard(etcd_.range(kGroupsAndChanges)));
   std::vector<groups::Group> groups;
-  std::string change;
-  std::uint64_t number = 0;
+  now_ = {};
   for (const etcd::Row& row : rows.rows) {
     const auto damaged = [&](std::string_view why) {
       return Error{Code::data_loss, concat("etcd: key ", row.key, " is not what a coordinator of ",
                                            "this version writes: ", why)};
     };
     if (row.key == kGroupChanges) {
-      const auto read = number_of(row.value);
-      if (!read) return damaged("no number");
-      change = row.value;
-      number = *read;
+      const auto number = number_of(row.value);
+      if (!number) return damaged("no number");
+      now_ = {*number, row.value};
       continue;
     }
     auto stored = wire::decode<wire::StoredGroup>(row.value);
@@ -67,41 +65,42 @@ Result<std::optional<std::vector<groups::Group>>> SharedGroups::read() {
     if (row.key != group_key(stored->group.name)) return damaged("another name");
     groups.push_back(std::move(stored->group));
   }
-  change_ = std::move(change);
-  if (number < number_) {
-    AQUA_TRY(end_backup(groups, number));
+  if (went_back(now_)) {
+    AQUA_TRY(end_backup(groups));
     groups.clear();
   }
-  number_ = std::max(number, number_);
+  latest_ = now_;
   unsure_ = false;
   return std::optional(std::move(groups));
 }
 
+bool SharedGroups::went_back(const Change& now) const {
+  return now.number < latest_.number || (now.number == latest_.number && now.text != latest_.text);
+}
+
 // Terms of these groups may have been told to others since. Only the last of the changes raises the
 // number, so that whoever reads in between finds a backup as well.
-Result<void> SharedGroups::end_backup(const std::vector<groups::Group>& groups,
-                                      std::uint64_t number) {
+Result<void> SharedGroups::end_backup(const std::vector<groups::Group>& groups) {
+  const std::uint64_t number = now_.number;
   for (std::size_t done = 0;;) {
     etcd::Transaction some;
     for (; done < groups.size() && some.deletes.size() < kMostGroupsAtOnce; ++done)
       some.deletes.push_back(group_key(groups[done].name));
     const bool is_last = done == groups.size();
-    AQUA_ASSIGN(const bool ended, write(std::move(some), is_last ? number_ + 1 : number));
+    AQUA_ASSIGN(const bool ended, write(std::move(some), is_last ? latest_.number + 1 : number));
     if (!ended) return Error{Code::unavailable, "etcd: others end the groups of a backup"};
-    if (!is_last) continue;
-    ++number_;
-    return {};
+    if (is_last) return {};
   }
 }
 
 Result<bool> SharedGroups::write(etcd::Transaction changes, std::uint64_t number) {
   std::string change = concat(number, " ", to_string(random_id<struct GroupChangeTag>()));
-  changes.when.push_back({std::string(kGroupChanges), 0, change_});
+  changes.when.push_back({std::string(kGroupChanges), 0, now_.text});
   changes.puts.push_back({std::string(kGroupChanges), change, 0});
   unsure_ = true;
   AQUA_ASSIGN(const etcd::Outcome outcome, heard(etcd_.commit(changes)));
   if (!outcome.done) return false;
-  change_ = std::move(change);
+  now_ = {number, std::move(change)};
   unsure_ = false;
   return true;
 }
@@ -123,8 +122,8 @@ Result<bool> SharedGroups::commit(const groups::Book& draft, const std::set<std:
   }
   for (const std::string& name : gone) changes.deletes.push_back(group_key(name));
   for (const std::string& server : absent) changes.when.push_back({server_key(server), 0});
-  AQUA_ASSIGN(const bool written, write(std::move(changes), number_ + 1));
-  if (written) ++number_;
+  AQUA_ASSIGN(const bool written, write(std::move(changes), latest_.number + 1));
+  if (written) latest_ = now_;
   return written;
 }
 

@@ -34,9 +34,14 @@ class SharedGroups final : public GroupStore {
   using Clock = std::chrono::steady_clock;
   // The error of a call that has just failed: who comes next would wait as long in vain.
   [[nodiscard]] Result<void> answers() const;
-  // Deletes the groups of a backup, whose number is less than number_.
-  [[nodiscard]] Result<void> end_backup(const std::vector<groups::Group>& groups,
-                                        std::uint64_t number);
+  // What etcd has under the key of changes.
+  struct Change {
+    std::uint64_t number = 0;
+    std::string text{};  // "": there was none yet
+  };
+  // Whether `now` is not what came of the latest one: of a backup.
+  [[nodiscard]] bool went_back(const Change& now) const;
+  [[nodiscard]] Result<void> end_backup(const std::vector<groups::Group>& groups);
   // Writes these with a change of this number. False: another was faster.
   [[nodiscard]] Result<bool> write(etcd::Transaction changes, std::uint64_t number);
   template <typename T>
@@ -44,9 +49,9 @@ class SharedGroups final : public GroupStore {
 
   std::stop_source stop_;
   etcd::Client etcd_;
-  std::string change_;        // the last one, as it was read or written; "": there was none yet
-  std::uint64_t number_ = 0;  // of it; the highest that there was, where a backup has less
-  bool unsure_ = true;  // what is written is not known: not read yet, or a commit's answer was lost
+  Change now_;          // as it was read or written last
+  Change latest_;       // that was not of a backup
+  bool unsure_ = true;  // a call has failed, or another was faster: what is written is not known
   std::optional<Error> failed_;
   Clock::time_point failed_at_;
 };

@@ -2,11 +2,13 @@
 #include "coordinator/service/group_service.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "coordinator/common/log.hpp"
+#include "coordinator/service/group_news.hpp"
 #include "coordinator/store/memory_store.hpp"
 
 namespace aqua::coordinator {
@@ -42,13 +44,6 @@ std::set<std::string> other_servers(const groups::Book& book, const std::string&
   return servers;
 }
 
-// In bytes, as it is written.
-std::size_t size_about(const groups::Group& group) {
-  std::size_t bytes = 2048;
-  for (const auto& [client, member] : group.members) bytes += 512 + 48 * member.marks.size();
-  return bytes;
-}
-
 // Whether the one may have come of the other: a term and a version only grow, and in a term a rank
 // that has a member keeps it.
 bool follows(const groups::Group& later, const groups::Group& earlier) {
@@ -81,23 +76,13 @@ Error GroupService::overtaken() {
   return Error{Code::unavailable, "other servers change groups all the time; try again"};
 }
 
-Error GroupService::too_many() const {
-  return Error{Code::unavailable,
-               concat(options_.max_changes, " changes of groups wait already; try again")};
-}
-
 Error GroupService::later(const Error& why) {
   return Error{Code::unavailable, concat("the coordinator cannot read its groups: ", why.message)};
 }
 
 Result<void> GroupService::begin() {
   MutexLock turn(turn_);
-  Draft restored;
-  {
-    MutexLock lock(mu_);
-    restored.book = book_;
-  }
-  AQUA_TRY(write_down(restored, {}));
+  AQUA_TRY(write_down(known(), {}));
   return {};
 }
 
@@ -108,84 +93,70 @@ void GroupService::stop() {
   changed_.notify_all();
 }
 
-Result<GroupService::Draft> GroupService::begin_draft() {
-  MutexLock lock(mu_);
+Result<void> GroupService::may_change() const {
   if (stopping_) return Error{Code::unavailable, "the coordinator is stopping"};
   if (!known_) return Error{Code::unavailable, "groups: etcd has not been read yet"};
   if (is_shared() && !options_.is_told())
     return Error{Code::unavailable, "groups: other servers do not know of this one now"};
-  Heard heard = hear();
-  Draft draft{.book = book_, .gone = {}};
-  // Those who have fallen silent first, so that none of them is given a rank by the others' return.
-  for (const ClientId& id : heard.fallen) {
-    if (!takes_more(draft)) return draft;
-    draft.book.silent(id, true);
-  }
-  for (const ClientId& id : heard.returned) {
-    if (!takes_more(draft)) return draft;
-    draft.book.silent(id, false);
-  }
-  for (const ClientId& id : heard.gone) {
-    if (!takes_more(draft)) return draft;
-    draft.book.gone(id);
-    draft.gone.insert(id);
-  }
-  return draft;
+  return {};
 }
 
-bool GroupService::takes_more(Draft& draft) const {
-  if (!is_shared()) return true;
-  const std::vector<groups::GroupId> touched = draft.book.touched();
-  std::size_t bytes = 0;
-  for (const groups::GroupId& id : touched) {
-    const auto group = draft.book.groups().find(id);
-    if (group != draft.book.groups().end()) bytes += size_about(group->second);
-  }
-  draft.is_whole = touched.size() < kMostGroupsAtOnce && bytes < kMostBytesAtOnce;
-  return draft.is_whole;
-}
-
-// Others hear of their own clients. Most are as they were.
-GroupService::Heard GroupService::hear() {
-  Heard heard{.gone = gone_, .fallen = {}, .returned = {}};
-  std::set<ClientId> ours;
-  for (const auto& [id, group] : book_.groups()) {
-    for (const auto& [client, member] : group.members) {
-      if (member.server == options_.server) ours.insert(client);
-    }
-  }
-  if (ours.empty()) return heard;
-  const std::set<ClientId> live = live_of(clients_, ours);
-  for (const auto& [id, group] : book_.groups()) {
-    for (const auto& [client, member] : group.members) {
-      if (!ours.contains(client) || member.silent != live.contains(client)) continue;
-      (member.silent ? heard.returned : heard.fallen).insert(client);
-    }
-  }
-  return heard;
-}
-
-Result<bool> GroupService::write_down(Draft& draft, const std::set<std::string>& absent) {
-  if (!draft.book.touched().empty()) {
-    if (behind_) {
-      if (const auto read = refresh(); !read.ok()) return later(read.error());
-      return false;
-    }
-    const auto written = store_->commit(draft.book, absent);
-    if (!written.ok()) {
-      log(LogLevel::warn, "groups cannot be written", {{"why", written.error().message}});
-      return Error{Code::unavailable,
-                   concat("the coordinator cannot write its groups: ", written.error().message)};
-    }
-    if (!*written) {
-      if (const auto read = refresh(); !read.ok()) return later(read.error());
-      return false;
-    }
-    draft.book.commit();
-    publish(std::move(draft.book));
-  }
+groups::Book GroupService::known() {
   MutexLock lock(mu_);
-  for (const ClientId& id : draft.gone) gone_.erase(id);
+  return book_;
+}
+
+Result<GroupService::Step> GroupService::write_news(const std::set<std::string>& absent) {
+  HeardOf heard{.server = options_.server, .absent = absent};
+  std::vector<GroupSeat> seats;
+  {
+    MutexLock lock(mu_);
+    AQUA_TRY(may_change());
+    seats = seats_of(book_);
+    heard.gone = gone_;
+  }
+  std::set<ClientId> ours;
+  for (const GroupSeat& seat : seats) {
+    if (seat.server == options_.server) ours.insert(seat.client);
+  }
+  if (!ours.empty()) heard.live = live_of(clients_, ours);
+  const std::vector<GroupNews> news = news_of(seats, heard);
+  if (news.empty()) {
+    MutexLock lock(mu_);
+    for (const ClientId& client : heard.gone) gone_.erase(client);
+    return Step::nothing;
+  }
+  groups::Book draft = known();
+  tell_part(draft, news);
+  AQUA_ASSIGN(const bool written, write_down(std::move(draft), absent));
+  return written ? Step::written : Step::overtaken;
+}
+
+Result<bool> GroupService::write_all_news() {
+  for (;;) {
+    AQUA_ASSIGN(const Step step, write_news({}));
+    if (step != Step::written) return step == Step::nothing;
+  }
+}
+
+Result<bool> GroupService::write_down(groups::Book draft, const std::set<std::string>& absent) {
+  if (draft.touched().empty()) return true;
+  bool written = false;
+  if (!behind_) {
+    const auto outcome = store_->commit(draft, absent);
+    if (!outcome.ok()) {
+      log(LogLevel::warn, "groups cannot be written", {{"why", outcome.error().message}});
+      return Error{Code::unavailable,
+                   concat("the coordinator cannot write its groups: ", outcome.error().message)};
+    }
+    written = *outcome;
+  }
+  if (!written) {
+    if (const auto read = refresh(); !read.ok()) return later(read.error());
+    return false;
+  }
+  draft.commit();
+  publish(std::move(draft));
   return true;
 }
 
@@ -223,55 +194,44 @@ Result<void> GroupService::refresh() {
 }
 
 Result<void> GroupService::sync(const std::set<std::string>& present) {
+  constexpr int kTries = 4;
   MutexLock turn(turn_);
   AQUA_TRY(refresh());
-  AQUA_ASSIGN(Draft draft, begin_draft());
-  std::set<std::string> absent = other_servers(draft.book, options_.server);
-  std::erase_if(absent, [&](const std::string& server) { return present.contains(server); });
-  const std::set<ClientId> gone = departed(draft.book, absent);
-  // None of them is given a rank by the death of another.
-  for (const ClientId& client : gone) {
-    if (!draft.is_whole || !takes_more(draft)) break;
-    draft.book.silent(client, true);
+  forget_former_life();
+  for (int tries = 0; tries < kTries; ++tries) {
+    std::set<std::string> absent = other_servers(known(), options_.server);
+    std::erase_if(absent, [&](const std::string& server) { return present.contains(server); });
+    while (absent.size() > kMostServersAtOnce) absent.erase(std::prev(absent.end()));
+    AQUA_ASSIGN(const Step step, write_news(absent));
+    if (step == Step::overtaken) continue;
+    if (step == Step::nothing) return {};
+    const std::set<std::string> left = other_servers(known(), options_.server);
+    for (const std::string& server : absent) {
+      if (!left.contains(server))
+        log(LogLevel::warn, "members of a server that is silent are gone", {{"server", server}});
+    }
+    options_.sync_soon();
+    return {};
   }
-  for (const ClientId& client : gone) {
-    if (!draft.is_whole || !takes_more(draft)) break;
-    draft.book.gone(client);
-  }
-  const bool is_whole = draft.is_whole;
-  AQUA_ASSIGN(const bool written, write_down(draft, absent));
-  // Who is overtaken tries again with the next call: others have told of their change.
-  if (!written) return {};
-  for (const std::string& server : absent)
-    log(LogLevel::warn, "members of a server that is silent are gone", {{"server", server}});
-  if (!is_whole) options_.sync_soon();  // each call keeps this server's lease first
-  return {};
+  return {};  // others change groups all the time, and have told that they do
 }
 
-std::set<ClientId> GroupService::departed(const groups::Book& book,
-                                          const std::set<std::string>& absent) {
-  std::set<ClientId> gone;
-  for (const std::string& server : absent) gone.merge(book.clients_of(server));
-  // Of a former life: they have died, or left, while nobody could write it down.
-  std::set<ClientId> ours = book.clients_of(options_.server);
-  gone.merge(clients_.with([&](ledger::Ledger& ledger, ledger::Time) {
+void GroupService::forget_former_life() {
+  std::set<ClientId> ours = known().clients_of(options_.server);
+  ours = clients_.with([&](ledger::Ledger& ledger, ledger::Time) {
     std::erase_if(ours, [&](const ClientId& id) { return ledger.clients().contains(id); });
     return ours;
-  }));
-  return gone;
+  });
+  MutexLock lock(mu_);
+  gone_.merge(ours);
 }
 
-// Asked with every sign of life of a member: a book is not copied to find that nothing is new.
+// Asked with every sign of life of a member: a book is copied only where there is news.
 void GroupService::catch_up() {
   if (is_shared()) return options_.sync_soon();
+  const ThreadPool::Blocking blocking;
   MutexLock turn(turn_);
-  {
-    MutexLock lock(mu_);
-    const Heard heard = hear();
-    if (heard.gone.empty() && heard.fallen.empty() && heard.returned.empty()) return;
-  }
-  auto draft = begin_draft();
-  if (draft.ok()) (void)write_down(*draft, {});  // or later
+  (void)write_all_news();  // or later
 }
 
 void GroupService::gone(const ClientId& client) {

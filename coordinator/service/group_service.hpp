@@ -4,14 +4,13 @@
 // to others by a later life of the coordinator, or by another (docs/internals/groups.md).
 //
 // Threads: every method may be called concurrently.
-// Locks:   two. Whoever changes something has the turn, across a commit and a question to the
-//          ledger's service, never the other way round. The book that is told has a lock of its
-//          own, for moments only.
+// Locks:   three. Whoever changes something has the turn, across a commit and a question to the
+//          ledger's service, never the other way round; changes queue for it. The book that is told
+//          has a lock of its own, for moments only.
 // A store that cannot be written: a change is refused with unavailable. A death is tried again with
 // the next call of any kind.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -37,7 +36,6 @@ class GroupService {
  public:
   struct Options {
     std::size_t max_watches = 256;  // that wait at one time
-    std::size_t max_changes = 256;  // under way, and waiting for their turn
     // Of groups that other servers share: this server's name, and what has sync() called soon, so
     // that a lifeline waits for no network. "": they are this server's alone.
     std::string server{};
@@ -72,25 +70,22 @@ class GroupService {
   // work(draft), a Result<T>, alone with a draft of the book, which knows who is silent. Where it
   // is accepted it is written down before this returns, or else refused with unavailable. It is
   // asked again where others have changed groups meanwhile, and changes nothing but the draft.
-  // Refused with unavailable, too, where max_changes are under way, whoever's they are.
   template <typename Work>
   auto change(Work&& work) -> decltype(work(std::declval<groups::Book&>())) {
-    const Counted one(changing_);
-    if (one.number > options_.max_changes) return too_many();
     const ThreadPool::Blocking blocking;
-    MutexLock turn(turn_);
+    MutexLock place(queue_);
     bool fresh = !is_shared();  // or refused perhaps for what others have changed since it was read
     for (int tries = 0; tries < kMostTries; ++tries) {
-      auto draft = begin_draft();
-      if (!draft.ok()) return std::move(draft).error();
-      if (!draft->is_whole) {
-        auto part = write_down(*draft, {});
-        if (!part.ok()) return std::move(part).error();
-        if (*part) --tries;  // there is less to tell now
+      MutexLock turn(turn_);
+      auto is_told = write_all_news();
+      if (!is_told.ok()) return std::move(is_told).error();
+      if (!*is_told) {
+        fresh = true;
         continue;
       }
-      auto outcome = work(draft->book);
-      auto written = write_down(*draft, {});
+      groups::Book draft = known();
+      auto outcome = work(draft);
+      auto written = write_down(std::move(draft), {});
       if (!written.ok()) return std::move(written).error();
       if (*written && (outcome.ok() || fresh)) return outcome;
       fresh = true;
@@ -103,7 +98,7 @@ class GroupService {
   // Of groups that are shared: takes over what other servers have changed, and takes the members of
   // servers that are not `present` for gone. Their coordinators have not been heard of for so long
   // that they may be dead; if they are not, whoever has acknowledged a later term refuses what they
-  // send. Writes once; where more is to be written it asks for another call by sync_soon.
+  // send. Writes once, and asks by sync_soon to be called again: there may be more to write.
   [[nodiscard]] Result<void> sync(const std::set<std::string>& present);
 
   // Options::server, which callers of work() are of.
@@ -132,44 +127,28 @@ class GroupService {
 
  private:
   static constexpr int kMostTries = 16;
-  // What is so of this server's clients and is not written down yet.
-  struct Heard {
-    std::set<ClientId> gone;      // they have died, or left
-    std::set<ClientId> fallen;    // silent
-    std::set<ClientId> returned;  // they were
-  };
-  struct Draft {
-    groups::Book book;
-    std::set<ClientId> gone;  // that it has heard of
-    bool is_whole = true;     // all that is known is in it, and not a part to be written first
-  };
-  struct Counted {
-    explicit Counted(std::atomic<std::size_t>& count) : all(count), number(++count) {}
-    ~Counted() { --all; }
-    Counted(const Counted&) = delete;
-    Counted& operator=(const Counted&) = delete;
-    std::atomic<std::size_t>& all;
-    const std::size_t number;  // with this one
-  };
+  static constexpr std::size_t kMostServersAtOnce = 64;  // of which a change compares the keys
+  // What a call that writes what was heard has found.
+  enum class Step : std::uint8_t { nothing, written, overtaken };
   [[nodiscard]] static Error overtaken();
-  [[nodiscard]] Error too_many() const;
   // As a caller hears it: whatever is wrong with what is written, it may ask again.
   [[nodiscard]] static Error later(const Error& why);
 
-  // What is known, with deaths that could not be written yet and who is silent now.
-  [[nodiscard]] Result<Draft> begin_draft() AQUA_REQUIRES(turn_);
-  // Whether another client's news fits into what is written at once; a draft that has no room left
-  // is not whole.
-  [[nodiscard]] bool takes_more(Draft& draft) const;
-  [[nodiscard]] Heard hear() AQUA_REQUIRES(turn_, mu_);
-  // Commits the draft and tells it. False: others were before, whose book is told now.
-  [[nodiscard]] Result<bool> write_down(Draft& draft, const std::set<std::string>& absent)
+  // Why nothing may be changed now.
+  [[nodiscard]] Result<void> may_change() const AQUA_REQUIRES(mu_);
+  [[nodiscard]] groups::Book known() AQUA_REQUIRES(turn_);
+  // Writes what was heard of this server's clients, and of servers that are absent, or a part of
+  // it.
+  [[nodiscard]] Result<Step> write_news(const std::set<std::string>& absent) AQUA_REQUIRES(turn_);
+  // All of it, of this server's. False: others were before, whose book is told now.
+  [[nodiscard]] Result<bool> write_all_news() AQUA_REQUIRES(turn_);
+  // Commits the draft and tells it. False: as above.
+  [[nodiscard]] Result<bool> write_down(groups::Book draft, const std::set<std::string>& absent)
       AQUA_REQUIRES(turn_);
   // Takes over what others have written.
   [[nodiscard]] Result<void> refresh() AQUA_REQUIRES(turn_);
-  // Clients of the servers that are absent, and of this one those whom the ledger does not know.
-  [[nodiscard]] std::set<ClientId> departed(const groups::Book& book,
-                                            const std::set<std::string>& absent);
+  // Clients of a former life of this coordinator, which the ledger does not know, are gone.
+  void forget_former_life() AQUA_REQUIRES(turn_);
   void publish(groups::Book book) AQUA_REQUIRES(turn_);
   void tell(const groups::GroupId& id) AQUA_REQUIRES(mu_);
   // Now, or by sync() soon where that waits for a network.
@@ -184,7 +163,7 @@ class GroupService {
   LedgerService& clients_;
   const Options options_;
 
-  std::atomic<std::size_t> changing_{0};
+  Mutex queue_;  // of changes, so that sync() waits for one of them at most; taken before the turn
   Mutex turn_;
   bool behind_ AQUA_GUARDED_BY(turn_) = false;  // what was read last could not be taken over
 

@@ -19,8 +19,7 @@
 
 namespace aqua::coordinator {
 
-// Callers change no more in one commit of what others share, but for one client's groups: etcd
-// writes 128 keys and 1.5 MiB at once.
+// What one commit may be of: etcd writes 128 keys and 1.5 MiB at once. One group alone fits always.
 inline constexpr std::size_t kMostGroupsAtOnce = 64;
 inline constexpr std::size_t kMostBytesAtOnce = std::size_t{512} << 10;
 

@@ -11,8 +11,7 @@
 //           next life of the coordinator would give it to others.
 // Errors:   not_found for a group that is not known, or a member that is not in it; the others as
 //           said. A refused call changes nothing.
-// Cost:     of the group concerned, not of the others; gone() and silent() look at all groups of
-//           the client.
+// Cost:     of the group concerned, not of the others.
 #pragma once
 
 #include <map>
@@ -67,11 +66,13 @@ class Book {
   // Leaves in order. A rank left begins a new term, as a death does: nothing is taken over by the
   // next member that the last one did not commit.
   [[nodiscard]] Result<void> leave(const GroupId& id, const ClientId& client);
-  // Proven dead, or has left the coordinator in order: gone from all groups.
+  // Proven dead, or has left the coordinator in order, of one group or of all. Whoever is neither a
+  // member nor the creator changes nothing, here and in silent().
+  void gone(const GroupId& id, const ClientId& client);
   void gone(const ClientId& client);
   // Silent, or heard of again. A silent standby is not taken while another is; else silence
-  // changes nothing. Whether it is in any group, or created one.
-  bool silent(const ClientId& client, bool is_silent);
+  // changes nothing.
+  void silent(const GroupId& id, const ClientId& client, bool is_silent);
 
   // --- recovery --------------------------------------------------------------------------
   // "I act under no older term any more, and this is what I have." When the last member has said

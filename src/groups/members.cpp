@@ -83,25 +83,28 @@ Result<void> Book::leave(const GroupId& id, const ClientId& client) {
   return {};
 }
 
-void Book::gone(const ClientId& client) {
-  for (const GroupId& id : groups_of(client)) {
-    Group& group = edit(id);
-    if (group.creator == client) group.creator_gone = true;
-    remove(id, client);
-  }
+void Book::gone(const GroupId& id, const ClientId& client) {
+  const auto found = groups_.find(id);
+  if (found == groups_.end()) return;
+  const bool is_creator = found->second.creator == client && !found->second.creator_gone;
+  if (!is_creator && !found->second.members.contains(client)) return;
+  Group& group = edit(id);
+  if (is_creator) group.creator_gone = true;
+  remove(id, client);
 }
 
-bool Book::silent(const ClientId& client, bool is_silent) {
-  const std::set<GroupId> concerned = groups_of(client);
-  for (const GroupId& id : concerned) {
-    const auto& members = groups_.at(id).members;
-    const auto member = members.find(client);
-    if (member == members.end() || member->second.silent == is_silent) continue;
-    Group& group = edit(id);
-    group.members.at(client).silent = is_silent;
-    settle(group);
-  }
-  return !concerned.empty();
+void Book::gone(const ClientId& client) {
+  for (const GroupId& id : groups_of(client)) gone(id, client);
+}
+
+void Book::silent(const GroupId& id, const ClientId& client, bool is_silent) {
+  const auto found = groups_.find(id);
+  if (found == groups_.end()) return;
+  const auto member = found->second.members.find(client);
+  if (member == found->second.members.end() || member->second.silent == is_silent) return;
+  Group& group = edit(id);
+  group.members.at(client).silent = is_silent;
+  settle(group);
 }
 
 // --- recovery ------------------------------------------------------------------------------
@@ -132,21 +135,20 @@ Result<void> Book::check_marks(const Group& group, const ClientId& client,
                                const std::vector<Watermark>& marks) const {
   for (std::size_t i = 0; i < marks.size(); ++i) {
     if (!group.topology.contains(marks[i].of)) {
-      return Error{Code::invalid_argument, concat("acknowledge: mark of rank ",
-                                                  to_string(marks[i].of), ", which is not there")};
+      return Error{Code::invalid_argument,
+                   concat("mark of rank ", to_string(marks[i].of), ", which is not there")};
     }
     if (i > 0 && marks[i].of == marks[i - 1].of && marks[i].sequence == marks[i - 1].sequence) {
-      return Error{Code::invalid_argument,
-                   concat("acknowledge: two marks of sequence ", marks[i].sequence, " of rank ",
-                          to_string(marks[i].of))};
+      return Error{Code::invalid_argument, concat("two marks of sequence ", marks[i].sequence,
+                                                  " of rank ", to_string(marks[i].of))};
     }
   }
   std::size_t others = 0;
   for (const auto& [id, member] : group.members) others += id == client ? 0 : member.marks.size();
   if (marks.size() > limits_.max_marks || others + marks.size() > limits_.max_marks_in_all) {
     return Error{Code::resource_exhausted,
-                 concat("acknowledge: ", marks.size(), " marks of at most ", limits_.max_marks,
-                        " beside ", others, " of others, in all ", limits_.max_marks_in_all)};
+                 concat(marks.size(), " marks of at most ", limits_.max_marks, " beside ", others,
+                        " of others, in all ", limits_.max_marks_in_all)};
   }
   return {};
 }
@@ -155,7 +157,8 @@ Result<void> Book::acknowledge(const GroupId& id, const ClientId& client, Term t
                                std::vector<Watermark> marks) {
   AQUA_ASSIGN(const Group* group, of_member(id, client, term, "acknowledge"));
   std::ranges::sort(marks);
-  AQUA_TRY(check_marks(*group, client, marks));
+  if (const auto fit = check_marks(*group, client, marks); !fit.ok())
+    return Error{fit.error().code, concat("acknowledge: ", fit.error().message)};
   if (group->state == State::forming)
     return Error{Code::failed_precondition, "acknowledge: the group still forms"};
   if (group->state == State::running || group->members.at(client).acknowledged) return {};

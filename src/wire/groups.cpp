@@ -243,7 +243,6 @@ void read_marks(Fields& in, MemberMarks& marks) {
   if (marks.numbers.size() % kMarkNumbers != 0) in.fail("marks", "end in the middle of one");
 }
 void take_marks(Fields& in, Member& member, const std::vector<std::uint64_t>& numbers) {
-  member.marks.clear();
   for (std::size_t i = 0; i + kMarkNumbers <= numbers.size(); i += kMarkNumbers) {
     const std::uint64_t* const mark = &numbers[i];
     if (mark[0] > 1 || mark[1] > UINT32_MAX || mark[2] > UINT32_MAX)
@@ -273,6 +272,7 @@ void read(Fields& in, StoredGroup& stored, Time) {
   in.number("joins", group.joins);
   std::vector<MemberMarks> marks;
   in.objects("members", marks, kMaxRows, read_marks);
+  if (marks.size() != group.members.size()) in.fail("members", "have one of them twice");
   for (const MemberMarks& row : marks) take_marks(in, group.members[row.client], row.numbers);
   group.plan.reset();
 }

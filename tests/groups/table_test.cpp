@@ -73,7 +73,7 @@ class GroupCell : public World {
     ASSERT_TRUE(restored.ok()) << restored.error().message;
     book = *std::move(restored);
     for (const auto& member : row.members) {
-      if (member.client != client(kStandby)) (void)book.silent(member.client, false);
+      if (member.client != client(kStandby)) book.silent(row.id, member.client, false);
     }
     book.commit();
   }

@@ -85,7 +85,8 @@ class World : public ::testing::Test {
     return {};
   }
   Result<void> silent(std::uint64_t who, bool is_silent) {
-    (void)book.silent(client(who), is_silent);
+    for (const auto& [each, group] : std::map(book.groups()))
+      book.silent(each, client(who), is_silent);
     return {};
   }
   // Ranks 0 to n - 1 by clients 1 to n, all of them.

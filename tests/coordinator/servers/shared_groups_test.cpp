@@ -200,6 +200,26 @@ TEST(SharedGroupsStore, EndsAllGroupsOfABackup) {
   EXPECT_TRUE(client.range(coordinator::kGroupKeys)->rows.empty());
 }
 
+TEST(SharedGroupsStore, KnowsABackupThatOthersHaveChangedMeanwhile) {
+  if (etcd_program().empty()) GTEST_SKIP() << "no etcd here: scripts/setup check";
+  EtcdCluster etcd(1);
+  coordinator::SharedGroups store({.members = {etcd.url(0)}});
+  ASSERT_TRUE(store.read().ok());
+  groups::Book book;
+  const groups::Caller creator{random_id<ClientTag>(), 1000, "a"};
+  ASSERT_TRUE(book.create(random_id<groups::GroupTag>(), "chat", {.prefill = {}, .decode = {1, 1}},
+                          {"m", "f16", "l"}, creator)
+                  .ok());
+  ASSERT_TRUE(store.commit(book, {}).value());
+  coordinator::etcd::Client client({.members = {etcd.url(0)}}, {});
+  const std::string changes(coordinator::kGroupChanges);
+  ASSERT_TRUE(client.commit({.when = {}, .puts = {{changes, "1 another", 0}}})->done);
+  EXPECT_FALSE(store.commit(book, {}).value());
+  const auto read = store.read();
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_TRUE((*read)->empty());
+}
+
 struct SharedGroupsOfShortLives : SharedGroups {
   void SetUp() override {
     if (etcd_program().empty()) GTEST_SKIP() << "no etcd here: scripts/setup check";

@@ -2,6 +2,7 @@
 // More groups than are written at once: no change is of more, and all are written in the end.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <set>
 
 #include "base/concat.hpp"
@@ -38,8 +39,7 @@ TEST_F(ManySharedGroups, NoChangeIsOfMoreGroupsThanAreWrittenAtOnce) {
   shelf.present = {"a"};
   a.sync(shelf.present);  // the server that has them all is gone
   EXPECT_EQ(shelf.groups.size(), 1U);
-  EXPECT_GT(shelf.most_at_once, 64U);
-  EXPECT_LE(shelf.most_at_once, 96U);
+  EXPECT_EQ(shelf.most_at_once, kMostGroupsAtOnce);
 }
 
 TEST_F(ManySharedGroups, DeathsAreWrittenBeforeWhatIsAskedWhereTheyAreMany) {
@@ -50,8 +50,7 @@ TEST_F(ManySharedGroups, DeathsAreWrittenBeforeWhatIsAskedWhereTheyAreMany) {
   }
   join(b, zero);
   EXPECT_EQ(shelf.groups.size(), 1U);
-  EXPECT_GT(shelf.most_at_once, 64U);
-  EXPECT_LE(shelf.most_at_once, 96U);
+  EXPECT_EQ(shelf.most_at_once, kMostGroupsAtOnce);
 }
 
 TEST_F(ManySharedGroups, AsManyAsThereAreAreEndedWhereTheyAreAsTheyOnceWere) {
@@ -64,7 +63,37 @@ TEST_F(ManySharedGroups, AsManyAsThereAreAreEndedWhereTheyAreAsTheyOnceWere) {
   ++shelf.written;
   a.sync(shelf.present);
   EXPECT_EQ(shelf.groups.size(), 1U);
-  EXPECT_LE(shelf.most_at_once, 96U);
+  EXPECT_EQ(shelf.most_at_once, kMostGroupsAtOnce);
+}
+
+// A member of four groups, of which two have as many marks as are written at once.
+TEST_F(ManySharedGroups, NoChangeIsOfMoreBytesThanAreWrittenAtOnce) {
+  const ClientId member = join(b, zero);
+  const groups::Caller caller{member, kUser, "b"};
+  for (int i = 0; i < 3; ++i) {
+    const auto other = random_id<groups::GroupTag>();
+    accepted(b, [&](Book& book) -> Result<void> {
+      AQUA_TRY(
+          book.create(other, concat("g", i), {.prefill = {}, .decode = {2, 1}}, shape, caller));
+      return book.join(other, caller, {"engine", shape, zero});
+    });
+  }
+  for (auto& [each, group] : shelf.groups) {
+    ++group.version;
+    group.state = State::waiting;
+    groups::Member& seat = group.members.at(member);
+    seat.acknowledged = true;
+    for (std::uint64_t sequence = 0; sequence < 4096; ++sequence)
+      seat.marks.push_back({zero, sequence, 1});
+  }
+  ++shelf.written;
+  shelf.most_at_once = 0;
+  (void)b.ledger.with(
+      [&](ledger::Ledger& book, ledger::Time now) { return book.dead(member, now); });
+  b.sync(shelf.present);
+  for (const auto& [each, group] : shelf.groups)
+    EXPECT_TRUE(group.members.empty() || group.members.at(member).silent);
+  EXPECT_EQ(shelf.most_at_once, 2U);
 }
 
 }  // namespace

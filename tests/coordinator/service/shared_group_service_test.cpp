@@ -2,10 +2,7 @@
 // Who is overtaken begins again, nobody's change is lost, and only who is absent is taken for gone.
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <future>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "tests/coordinator/service/shared_groups_world.hpp"
@@ -151,24 +148,6 @@ TEST_F(SharedGroupService, WhoOthersDoNotKnowChangesNothing) {
   });
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::unavailable);
-}
-
-TEST_F(SharedGroupService, WhoFindsTooManyChangesUnderWayIsTold) {
-  std::promise<Result<void>> told;
-  auto outcome = told.get_future();
-  std::jthread other;
-  shelf.on_commit = [&] {
-    other = std::jthread(
-        [&] { told.set_value(a.service.change([&](Book& book) { return book.close(id); })); });
-    EXPECT_EQ(outcome.wait_for(std::chrono::seconds(60)), std::future_status::ready)
-        << "it waits for its turn";
-  };
-  join(a, zero);
-  other.join();
-  const Result<void> refused = outcome.get();
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().code, Code::unavailable);
-  accepted(a, [&](Book& book) { return book.close(id); });
 }
 
 TEST_F(SharedGroupService, BeforeItIsReadItMayHaveMembers) {
