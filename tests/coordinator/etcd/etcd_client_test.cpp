@@ -165,18 +165,19 @@ TEST_F(EtcdClient, AStopEndsACallThatIsNotAnswered) {
   options.timeout = seconds{600};
   std::stop_source stop;
   Client client(options, stop.get_token());
+  UniqueFd asked;  // open until the call has ended
   std::thread stopper([&] {
-    const UniqueFd asked(::accept4(listener.fd.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    asked.reset(::accept4(listener.fd.get(), nullptr, nullptr, SOCK_CLOEXEC));
     EXPECT_TRUE(asked.valid());
     std::array<char, 16> head{};
     EXPECT_GT(::recv(asked.get(), head.data(), head.size(), 0), 0);  // it waits for the answer now
     stop.request_stop();
   });
   const auto begun = std::chrono::steady_clock::now();
-  const auto asked = client.range("/k/");
+  const auto rows = client.range("/k/");
   stopper.join();
-  ASSERT_FALSE(asked.ok());
-  EXPECT_EQ(asked.error().code, Code::cancelled);
+  ASSERT_FALSE(rows.ok());
+  EXPECT_EQ(rows.error().code, Code::cancelled);
   EXPECT_LT(std::chrono::steady_clock::now() - begun, seconds{30});
 }
 
