@@ -3,29 +3,33 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/concat.hpp"
 #include "systems/layer_swap/decide/layer_schedule.hpp"
-#include "systems/layer_swap/decide/ring_plan.hpp"
 
 // Invariants: the window holds steps with frames_ frames only, and none that was resizing. A trial
 // is open only while frames_ is less than it was before.
 namespace aqua::layer_swap {
 namespace {
 
-constexpr double kLeastGain = 0.01;  // of tokens a second, below which nothing has changed
-constexpr double kFasterLink = 0.8;  // of the time a block took when frames failed: try again
-constexpr double kOtherFill = 1.25;  // of the blocks used, to learn what blocks cost to compute
-constexpr double kNearlyAll = 0.95;  // of the blocks
-constexpr double kMostNoise = 0.1;   // that is believed: rates also move when the pool fills
-constexpr double kTelling = 2;       // times the least gain: more blocks that would show it
-constexpr double kSpare = 1.1;       // blocks kept beyond the most that were wanted
+constexpr double kLeastGain = 0.01;  // of blocks a second, below which nothing has changed
+constexpr double kFasterLink = 0.6;  // of the time a block took when frames failed: try again
+constexpr std::uint32_t kFasterWindows = 2;  // in a row
+constexpr double kOtherFill = 1.25;          // of the blocks used, or of what one costs: not alike
+constexpr double kNearlyAll = 0.95;          // of the blocks
+constexpr double kStillFills = 1.02;         // of the blocks used a window before
+constexpr double kMostNoise = 0.1;  // that is believed: rates also move when the pool fills
+constexpr double kTelling = 2;      // times the least gain: more blocks that would show it
+constexpr double kSpare = 1.1;      // blocks kept beyond the most that were wanted
 constexpr std::uint64_t kLongWindows =
     4;  // without want, or with stalls now and then, until that counts
 constexpr std::uint64_t kMostPatience = 16;  // times probe_steps
 
+// What tokens a second rise by with more blocks. They themselves swing many times as far, with the
+// lengths of the sequences that happen to run.
 double rate_of(const StepMeasure& step) {
-  return step.seconds() > 0 ? step.tokens / step.seconds() : 0;
+  return step.seconds() > 0 ? step.blocks_used / step.seconds() : 0;
 }
 
 }  // namespace
@@ -50,15 +54,10 @@ std::string_view to_string(ExpansionReason reason) noexcept {
 
 Expansion::Expansion(const ExpansionOptions& options)
     : options_(options),
-      sustains_(options.layers + 1),
       frames_(options.layers),
       window_(options.window_steps),
-      seconds_per_block_(options.seconds_per_block),
-      patience_(options.probe_steps) {
-  for (std::uint32_t frames = kLeastFrames; frames <= options.layers; ++frames) {
-    sustains_[frames] = best_ring(options.layers, frames).sustains;
-  }
-}
+      reckoning_(options.layers, options.seconds_per_block),
+      patience_(options.probe_steps) {}
 
 Result<Expansion> Expansion::create(const ExpansionOptions& options) {
   const auto refuse = [](std::string why) {
@@ -140,7 +139,7 @@ void Expansion::conclude() {
   }
   unsure_ = shrinks_ = 0;
   const Times times = measured();
-  learn(times);
+  reckoning_.learn(window_, frames_, {times.compute, times.used});
   if (judge_trial(times) || give_back_unwanted()) return;
   grow(times);
 }
@@ -150,25 +149,6 @@ Expansion::Times Expansion::measured() const {
           window_.median([](const StepMeasure& s) { return s.blocks_used; }),
           window_.median([](const StepMeasure& s) { return s.blocks_wanted; }),
           window_.median(rate_of)};
-}
-
-// Takes over what the window says of the link, and of what a layer's compute time rises by when
-// more blocks are read.
-void Expansion::learn(const Times& times) {
-  const auto fetches = [](const StepMeasure& s) { return s.fetched_blocks > 0; };
-  if (window_.count(fetches) > window_.size() / 2) {
-    seconds_per_block_ = window_.median([](const StepMeasure& s) {
-      return s.fetch_seconds / static_cast<double>(std::max<std::uint64_t>(s.fetched_blocks, 1));
-    });
-    const double streamed = options_.layers - frames_ + 2.0;
-    write_seconds_ =
-        window_.median([](const StepMeasure& s) { return s.write_seconds; }) / streamed;
-  }
-  if (anchor_ && times.used > anchor_->used * kOtherFill) {
-    const double rise = (times.compute - anchor_->compute) / (times.used - anchor_->used);
-    compute_per_block_ = std::clamp(rise, 0.0, times.compute / times.used);
-  }
-  if (!anchor_ || times.used > anchor_->used * kOtherFill) anchor_ = times;
 }
 
 std::size_t Expansion::stalled_steps() const {
@@ -183,14 +163,12 @@ bool Expansion::fits(std::uint32_t frames, const Times& times, double tolerance)
   // For `memory` every block may come to be used, however few are wanted yet.
   const double usable = usable_blocks(frames);
   const double used = options_.goal == Goal::memory ? usable : std::min(times.wanted, usable);
-  const double compute = times.compute + compute_per_block_ * (used - times.used);
-  return used * seconds_per_block_ + write_seconds_ <=
-         sustains_[frames] * compute * (1 + tolerance);
+  return reckoning_.fits(frames, used, {times.compute, times.used}, tolerance);
 }
 
 std::uint32_t Expansion::fewest_that_fit(const Times& times, double tolerance) const {
   // The link's time is not known: one layer away tells it.
-  if (seconds_per_block_ == 0) return std::max(kLeastFrames, options_.layers - 1);
+  if (reckoning_.seconds_per_block() == 0) return std::max(kLeastFrames, options_.layers - 1);
   std::uint32_t frames = kLeastFrames;
   while (!fits(frames, times, tolerance)) ++frames;
   return frames;
@@ -208,7 +186,8 @@ std::uint32_t Expansion::fewest_to_try(const Times& times) const {
   if (options_.goal == Goal::memory)
     return std::max(failed, fewest_that_fit(times, options_.stall_share));
   std::uint32_t fewest = failed;
-  if (seconds_per_block_ == 0) {  // the first frames that hold more tell the link's time
+  if (reckoning_.seconds_per_block() ==
+      0) {  // the first frames that hold more tell the link's time
     if (frames_ < options_.layers) return frames_;
     fewest = std::max(fewest, most_that_hold(usable_blocks(frames_) + 1.0));
   } else {
@@ -218,7 +197,7 @@ std::uint32_t Expansion::fewest_to_try(const Times& times) const {
 }
 
 void Expansion::yield_to_stalls(const Times& times) {
-  learn(times);
+  reckoning_.learn(window_, frames_, {times.compute, times.used});
   fail(frames_);
   const std::uint32_t more = 1U << std::min(shrinks_++, 8U);
   const std::uint32_t reckoned = std::max(frames_ + more, fewest_that_fit(times, 0));
@@ -232,25 +211,40 @@ double Expansion::enough_used() const {
   return std::max(before, std::min(kNearlyAll * usable_blocks(frames_), kOtherFill * before));
 }
 
+bool Expansion::fills(const Times& times, double used_before) const {
+  return times.used < kNearlyAll * usable_blocks(frames_) && times.used > kStillFills * used_before;
+}
+
+// Whether more blocks are still used a second. The steps of a pool that fills carry
+// prompts, those of before may have carried none: they are compared with each other.
+bool Expansion::rises(const Times& times, double least) {
+  const auto last = trial_->risen;
+  if (last && times.used < kOtherFill * last->used) return true;
+  trial_->risen = times;
+  return !last || times.rate > last->rate * (1 + least);
+}
+
 // Whether the open trial was ended by going back.
 bool Expansion::judge_trial(const Times& times) {
   if (!trial_) return false;
   const double noise = std::min(kMostNoise, window_.noise(rate_of));
   bool paid = false;
   if (options_.goal == Goal::capacity) {
+    const double used_before = std::exchange(trial_->used, times.used);
     // While the pool fills, the best that the blocks of before would have done is what counts.
     if (times.used <= usable_blocks(trial_->before) && times.rate > trial_->rate) {
       trial_->rate = times.rate;
       trial_->noise = noise;
     }
     if (times.used <= enough_used()) return false;
-    const double least = std::max({kLeastGain, noise, trial_->noise});
+    const double least = std::max(kLeastGain, std::hypot(noise, trial_->noise));
     // So few more blocks could not show a gain, and may be followed by more.
     trial_->undecided = times.used <= usable_blocks(trial_->before) * (1 + kTelling * least);
     if (trial_->undecided) return false;
+    if (fills(times, used_before) && rises(times, least)) return false;
     paid = times.rate > trial_->rate * (1 + least);
   } else {
-    const double most_lost = std::max({options_.stall_share, noise, trial_->noise});
+    const double most_lost = std::max(options_.stall_share, std::hypot(noise, trial_->noise));
     paid = times.rate > trial_->rate * (1 - most_lost);
   }
   const std::uint32_t before = trial_->before;
@@ -276,13 +270,23 @@ bool Expansion::give_back_unwanted() {
   return true;
 }
 
+// Whether what failed is to be tried again.
+bool Expansion::is_refuted() {
+  if (!failure_) return false;
+  const bool is_faster = reckoning_.seconds_per_block() < kFasterLink * failure_->seconds_per_block;
+  failure_->refuted = is_faster ? failure_->refuted + 1 : 0;
+  return steps_ >= failure_->until || failure_->refuted >= kFasterWindows;
+}
+
 void Expansion::grow(const Times& times) {
-  if (trial_ && !trial_->undecided) return;
-  if (failure_ && (steps_ >= failure_->until ||
-                   seconds_per_block_ < kFasterLink * failure_->seconds_per_block)) {
+  // One that cannot be judged yet goes on where layers turn out to take longer with more blocks.
+  if (trial_ && !trial_->undecided &&
+      reckoning_.compute_per_block() <= kOtherFill * trial_->compute_per_block)
+    return;
+  if (is_refuted()) {
     failure_.reset();
     // Where nothing streams, what is known of the link is old.
-    if (frames_ == options_.layers) seconds_per_block_ = options_.seconds_per_block;
+    if (frames_ == options_.layers) reckoning_.set_seconds_per_block(options_.seconds_per_block);
   }
   const double share = window_.median(
       [](const StepMeasure& s) { return s.seconds() > 0 ? s.stall_seconds / s.seconds() : 0; });
@@ -291,6 +295,7 @@ void Expansion::grow(const Times& times) {
   if (target >= frames_) return;
   if (!trial_) trial_ = Trial{frames_, times.rate, std::min(kMostNoise, window_.noise(rate_of))};
   trial_->undecided = false;
+  trial_->compute_per_block = reckoning_.compute_per_block();
   change(target, ExpansionReason::wanted);
 }
 
@@ -305,7 +310,7 @@ void Expansion::change(std::uint32_t frames, ExpansionReason reason) {
 
 void Expansion::fail(std::uint32_t frames) {
   if (failure_ && frames < failure_->frames) frames = failure_->frames;
-  failure_ = Failure{frames, seconds_per_block_, steps_ + patience_};
+  failure_ = Failure{frames, reckoning_.seconds_per_block(), steps_ + patience_};
   patience_ = std::min(2 * patience_, kMostPatience * options_.probe_steps);
 }
 

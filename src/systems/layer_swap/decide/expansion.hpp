@@ -7,9 +7,11 @@
 //
 // It is told of each step and answers the frames to have. It asks for fewer when blocks are wanted
 // and its reckoning, from the measured times of a layer and of the link, sees no stall; at first
-// after a few steps. It keeps them when they paid: when tokens a second rose beyond the noise, or,
-// for `memory`, did not fall. It asks for more after a window of stalls, by the same reckoning, and
-// when fewer blocks were wanted for long. What failed is tried again rarely, and ever more rarely.
+// after a few steps. It keeps them when they paid: when the blocks used, over a step's time, rose
+// beyond the noise, or, for `memory`, did not fall. That is what tokens a second rise by; tokens
+// themselves swing many times as far, with the lengths of the sequences that happen to run. It asks
+// for more after a window of stalls, by the same reckoning, and when fewer blocks were wanted for
+// long. What failed is tried again rarely, and ever more rarely.
 //
 // Threads: not thread-safe; deterministic.
 // Errors: a call that fails changes nothing.
@@ -21,6 +23,7 @@
 #include <vector>
 
 #include "aqua/result.hpp"
+#include "systems/layer_swap/decide/step_reckoning.hpp"
 #include "systems/layer_swap/decide/step_window.hpp"
 
 namespace aqua::layer_swap {
@@ -86,23 +89,26 @@ class Expansion {
     double compute = 0;  // of a layer
     double used = 0;     // blocks
     double wanted = 0;
-    double rate = 0;  // tokens a second
+    double rate = 0;  // blocks used a second
   };
   // A change to fewer frames whose gain is not known yet.
   struct Trial {
     std::uint32_t before = 0;  // frames
     double rate = 0;
     double noise = 0;
-    bool undecided = false;  // too few more blocks are used to tell
+    double compute_per_block = 0;  // as known at the last jump
+    double used = 0;               // blocks, in the window before
+    std::optional<Times> risen{};  // of a window while the pool fills
+    bool undecided = false;        // too few more blocks are used to tell
   };
   // Frames that stalled or gained nothing.
   struct Failure {
     std::uint32_t frames = 0;
     double seconds_per_block = 0;
-    std::uint64_t until = 0;  // step
+    std::uint64_t until = 0;    // step
+    std::uint32_t refuted = 0;  // windows in a row in which the link was faster
   };
   [[nodiscard]] Times measured() const;
-  void learn(const Times& times);
   [[nodiscard]] std::size_t stalled_steps() const;  // of the window
   [[nodiscard]] bool fits(std::uint32_t frames, const Times& times, double tolerance) const;
   [[nodiscard]] std::uint32_t fewest_that_fit(const Times& times, double tolerance) const;
@@ -111,6 +117,9 @@ class Expansion {
   void conclude();
   void yield_to_stalls(const Times& times);
   [[nodiscard]] double enough_used() const;
+  [[nodiscard]] bool fills(const Times& times, double used_before) const;
+  [[nodiscard]] bool rises(const Times& times, double least);
+  [[nodiscard]] bool is_refuted();
   [[nodiscard]] bool judge_trial(const Times& times);
   [[nodiscard]] bool give_back_unwanted();
   void grow(const Times& times);
@@ -118,16 +127,12 @@ class Expansion {
   void fail(std::uint32_t frames);
 
   ExpansionOptions options_;
-  std::vector<double> sustains_;  // by frames: fetch time that a ring bears, in compute times
   std::uint32_t frames_;
   ExpansionReason reason_ = ExpansionReason::start;
   StepWindow window_;
+  StepReckoning reckoning_;
   std::uint64_t steps_ = 0;       // that counted
   std::uint64_t changed_at_ = 0;  // of these
-  double seconds_per_block_ = 0;  // last known
-  double write_seconds_ = 0;      // a streamed layer, last known
-  double compute_per_block_ = 0;  // what a layer's compute time rises by
-  std::optional<Times> anchor_;   // of an earlier window, of other fill
   std::optional<Trial> trial_;
   std::optional<Failure> failure_;
   std::uint64_t patience_;         // steps until the next failure is tried again

@@ -84,4 +84,18 @@ Result<StepTiming> StepTimer::step(const StepTimes& times) {
   return timing;
 }
 
+double stalled_share(std::uint32_t layers, std::uint32_t frames, const StepTimes& times) {
+  constexpr int kSteps = 4;  // after two of them the moves repeat
+  auto schedule = make_layer_schedule("fixed", {.layers = layers, .frames = frames});
+  if (!schedule.ok()) return 1;
+  StepTimer timer(*std::move(schedule));
+  double share = 1;
+  for (int step = 0; step < kSteps; ++step) {
+    const auto timing = timer.step(times);
+    if (!timing.ok()) return 1;
+    share = timing->seconds > 0 ? timing->stalled / timing->seconds : 0;
+  }
+  return share;
+}
+
 }  // namespace aqua::layer_swap

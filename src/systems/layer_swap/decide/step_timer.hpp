@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -50,5 +51,10 @@ class StepTimer {
   std::vector<double> frame_free_;
   std::array<std::deque<double>, 2> ends_;  // of the moves under way, by way
 };
+
+// The part that steps of the fixed schedule stall, once they are under way; 1 where such a schedule
+// cannot be.
+[[nodiscard]] double stalled_share(std::uint32_t layers, std::uint32_t frames,
+                                   const StepTimes& times);
 
 }  // namespace aqua::layer_swap

@@ -16,12 +16,10 @@
 namespace aqua::layer_swap::test {
 namespace {
 
-// Figure 5 of Pie, by its text: six layers, all on the device at first; more are swapped while the
-// link has room; swapping four layers a token makes a layer wait, and there is one less away.
-TEST(Expansion, ReplaysTheEventsOfFigure5) {
-  Expansion expansion = *Expansion::create({.layers = 6, .blocks = 600});
-  std::vector<std::string> events;
-  const auto serve = [&](int steps, double seconds_per_block, std::uint64_t swapped, double stall) {
+// Six layers, all on the device at first, and more wanted than blocks can be.
+struct SixLayers {
+  // Serves steps until frames change, which is an event.
+  void serve(int steps, double seconds_per_block, std::uint64_t swapped, double stall) {
     for (int i = 0; i < steps; ++i) {
       const std::uint32_t frames = expansion.frames();
       StepMeasure m;
@@ -38,12 +36,37 @@ TEST(Expansion, ReplaysTheEventsOfFigure5) {
                        " away: " + std::string(to_string(expansion.reason())));
       return;
     }
-  };
-  serve(100, 0, 0, 0);
-  serve(100, 0.001, 2, 0);    // two layers take turns in one frame
-  serve(16, 0.0018, 4, 0.5);  // four a token, and another one uses the link
-  serve(1000, 0.0018, 2, 0);  // no stall, and yet it is not tried again: the link is as slow
-  EXPECT_THAT(events, ::testing::ElementsAre("1 away: wanted", "2 away: wanted", "1 away: stalls"));
+  }
+  Expansion expansion = *Expansion::create({.layers = 6, .blocks = 600});
+  std::vector<std::string> events;
+};
+
+// By its text: more are swapped while the link has room; swapping four layers a token makes a layer
+// wait, and there is one less away.
+TEST(Expansion, ReplaysTheEventsOfFigure5) {
+  SixLayers six;
+  six.serve(100, 0, 0, 0);
+  six.serve(100, 0.001, 2, 0);    // two layers take turns in one frame
+  six.serve(16, 0.0018, 4, 0.5);  // four a token, and another one uses the link
+  six.serve(1000, 0.0018, 2, 0);  // no stall, and yet it is not tried again: the link is as slow
+  EXPECT_THAT(six.events,
+              ::testing::ElementsAre("1 away: wanted", "2 away: wanted", "1 away: stalls"));
+}
+
+// Blocks that lie in more pieces take longer each, also on a link that is as it was.
+TEST(Expansion, ALinkIsBelievedToBeFasterWhenItIsByFarAndForLong) {
+  SixLayers six;
+  six.serve(100, 0, 0, 0);
+  six.serve(100, 0.001, 2, 0);
+  six.serve(16, 0.0018, 4, 0.5);
+  six.events.clear();
+  six.serve(208, 0.0013, 2, 0);  // thirteen windows
+  EXPECT_THAT(six.events, ::testing::IsEmpty()) << "by a quarter";
+  six.serve(16, 0.0009, 2, 0);
+  six.serve(16, 0.0018, 2, 0);
+  EXPECT_THAT(six.events, ::testing::IsEmpty()) << "for a window";
+  six.serve(48, 0.0009, 2, 0);
+  EXPECT_THAT(six.events, ::testing::ElementsAre("2 away: wanted"));
 }
 
 const Shape weights_bound{.name = "weights_bound"};
@@ -52,6 +75,8 @@ const Shape shapes[] = {
     {.name = "compute_bound", .layers = 40, .a_sequence = 0.02},
     {.name = "few_wanted", .layers = 32, .demand = 130},
     {.name = "slow_link", .layers = 64, .fetch_block = 0.008},
+    {.name = "longer_with_more_blocks", .weights = 0.5, .a_block = 0.002},
+    {.name = "lengths_that_swing", .swing = 0.5},
 };
 
 struct Served {
@@ -120,6 +145,38 @@ TEST(Expansion, TheFirstJumpIsReckonedAndHoldsWhenThePoolIsFull) {
             1U);
 }
 
+// What a block costs is learnt while the pool fills.
+TEST(Expansion, AJumpIsCorrectedBeforeThePoolIsFull) {
+  Served served({.name = "longer",
+                 .layers = 12,
+                 .blocks = 128,
+                 .seq_blocks = 2,
+                 .weights = 4,
+                 .a_block = 0.06,
+                 .fetch_block = 0.125,
+                 .admits = 1});
+  std::vector<std::uint32_t> jumps{12};
+  while (!served.model.filled) {
+    served.run(1);
+    if (served.expansion.frames() != jumps.back()) jumps.push_back(served.expansion.frames());
+  }
+  EXPECT_GE(jumps.size(), 3U) << "the first jump knew what blocks cost";
+  served.run(1000);
+  EXPECT_EQ(served.expansion.frames(), jumps.back());
+}
+
+TEST(Expansion, PromptsThatFillAPoolAreNotHeldAgainstIt) {
+  Shape shape = weights_bound;
+  shape.demand = 100;
+  shape.a_prompt = 0.5;
+  Served served(shape);
+  served.run(200);
+  EXPECT_EQ(served.expansion.frames(), 48U);
+  served.model.set_demand(1000);
+  served.run(400);
+  EXPECT_LT(served.expansion.frames(), 30U);
+}
+
 TEST(Expansion, WhenTheLinkIsHalvedStallsAreGoneInFiftySteps) {
   Served served(weights_bound);
   served.run(400);
@@ -174,13 +231,24 @@ TEST(Expansion, WhatGainsNothingIsUndoneAndRarelyTriedAgain) {
   Served served({.name = "compute_bound", .layers = 40, .a_sequence = 0.02});
   int changes = 0;
   std::uint32_t frames = 40;
-  served.run(6000, [&](const StepMeasure&) {
+  served.run(6000, [&](const StepMeasure& m) {
     changes += served.expansion.frames() != frames ? 1 : 0;
     frames = served.expansion.frames();
+    EXPECT_LT(m.blocks_used, 3000U) << "a third of the blocks showed it";
   });
   EXPECT_GE(changes, 2);
   EXPECT_LE(changes, 8) << "there and back, at ever longer intervals";
   EXPECT_EQ(frames, 40U);
+}
+
+TEST(Expansion, NoiseIsHardlyEverTakenForAGain) {
+  int kept = 0;
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    Served served({.name = "compute_bound", .layers = 40, .a_sequence = 0.02, .seed = seed});
+    served.run(400);
+    kept += served.expansion.frames() < 40 ? 1 : 0;
+  }
+  EXPECT_LE(kept, 3) << "of 60";
 }
 
 // One sequence more than there is room for cannot show a gain.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <ostream>
@@ -25,16 +26,19 @@ struct Shape {
   double weights = 1;             // to read them; sequences below that time compute for nothing
   double a_sequence = 0.001;      // to compute it
   double a_block = 0.0002;        // to read its KV
+  double a_prompt = 0;            // to compute one that comes in
   double fetch_block = 0.001;
   double noise = 0.02;             // times vary by so much
+  double swing = 0;                // and tokens of as many blocks, slowly, with their lengths
   std::uint32_t admits = 2;        // sequences that come in at a step
   std::uint32_t resize_steps = 3;  // until a change is there
+  std::uint32_t seed = 5;
   friend void PrintTo(const Shape& shape, std::ostream* out) { *out << shape.name; }
 };
 
 class ServedModel {
  public:
-  ServedModel(const Shape& shape, Goal goal) : shape_(shape), goal_(goal) {
+  ServedModel(const Shape& shape, Goal goal) : shape_(shape), goal_(goal), random_(shape.seed) {
     set_frames(shape.layers);
   }
 
@@ -42,11 +46,13 @@ class ServedModel {
   StepMeasure step() {
     if (resize_in_ > 0 && --resize_in_ == 0) set_frames(wanted_frames_);
     const std::uint32_t room = usable() / shape_.seq_blocks;
+    const std::uint32_t before = std::min({running, shape_.demand, room});
     running = std::min({running + shape_.admits, shape_.demand, room});
     if (running == room) filled = true;
     const double used = running * shape_.seq_blocks;
-    const double layer =
-        (std::max(shape_.weights, shape_.a_sequence * running) + shape_.a_block * used) * vary();
+    const double layer = (std::max(shape_.weights, shape_.a_sequence * running) +
+                          shape_.a_block * used + shape_.a_prompt * (running - before)) *
+                         vary();
     const double fetch = shape_.fetch_block * used * link_slowness * vary();
     const StepTiming timing = *timer_->step(
         {.compute = layer, .fetch = fetch, .whole_out = fetch, .write_back = fetch * 0.02});
@@ -58,7 +64,8 @@ class ServedModel {
     m.fetch_seconds = timing.fetching;
     m.write_seconds = timing.writing;
     m.fetched_blocks = timing.fetched * std::uint64_t{running * shape_.seq_blocks};
-    m.tokens = running;
+    const double longer = 1 + shape_.swing * std::cos(0.03 * ++steps_);
+    m.tokens = static_cast<std::uint32_t>(running * longer);
     m.blocks_used = running * shape_.seq_blocks;
     m.blocks_wanted = shape_.demand * shape_.seq_blocks;
     m.resizing = resize_in_ > 0;
@@ -90,8 +97,9 @@ class ServedModel {
   Shape shape_;
   Goal goal_;
   std::uint32_t frames_ = 0, wanted_frames_ = 0, resize_in_ = 0;
+  double steps_ = 0;
   std::optional<StepTimer> timer_;
-  std::mt19937 random_{5};
+  std::mt19937 random_;
 };
 
 }  // namespace aqua::layer_swap::test

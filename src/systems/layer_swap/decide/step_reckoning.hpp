@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// StepReckoning foretells whether steps with fewer frames stall, from what steps have measured: how
+// long the link takes for a block, what streamed layers write, and how much longer a layer computes
+// when it reads more blocks.
+//
+// Units: seconds of one layer; blocks.
+// Threads: not thread-safe; deterministic.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "systems/layer_swap/decide/step_window.hpp"
+
+namespace aqua::layer_swap {
+
+class StepReckoning {
+ public:
+  // What one layer does in the steps of a window.
+  struct Layer {
+    double compute = 0;
+    double used = 0;
+  };
+
+  // To fetch a block takes so long; 0: not known.
+  StepReckoning(std::uint32_t layers, double seconds_per_block);
+
+  // Takes over what the window says, whose steps had so many frames.
+  void learn(const StepWindow& window, std::uint32_t frames, const Layer& layer);
+  // Whether steps of so many frames that use so many blocks stall for at most `tolerance` of their
+  // time, where a layer does `now` what was measured.
+  [[nodiscard]] bool fits(std::uint32_t frames, double blocks, const Layer& now,
+                          double tolerance) const;
+
+  [[nodiscard]] double seconds_per_block() const { return seconds_per_block_; }
+  void set_seconds_per_block(double seconds) { seconds_per_block_ = seconds; }
+  // By what a layer computes longer with a block more, as learnt last.
+  [[nodiscard]] double compute_per_block() const { return compute_per_block_; }
+
+ private:
+  std::uint32_t layers_;
+  std::vector<double> sustains_;  // by frames: fetch time that a ring bears, in compute times
+  double seconds_per_block_ = 0;
+  double write_seconds_ = 0;  // of a streamed layer
+  double compute_per_block_ = 0;
+  std::optional<Layer> anchor_;  // of an earlier window, with other blocks
+};
+
+}  // namespace aqua::layer_swap

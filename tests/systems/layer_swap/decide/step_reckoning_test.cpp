@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systems/layer_swap/decide/step_reckoning.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "base/concat.hpp"
+#include "systems/layer_swap/decide/layer_schedule.hpp"
+#include "systems/layer_swap/decide/step_timer.hpp"
+
+namespace aqua::layer_swap {
+namespace {
+
+constexpr std::uint32_t kLayers = 40, kBlocks = 100;
+
+// Of a window of steps with 39 frames, of which three layers stream.
+StepReckoning learnt(double fetch, double write) {
+  constexpr std::uint32_t kStreamed = 3;
+  StepWindow window(1);
+  window.add({.compute_seconds = kLayers,
+              .fetch_seconds = kStreamed * fetch,
+              .write_seconds = kStreamed * write,
+              .fetched_blocks = std::uint64_t{kStreamed} * kBlocks,
+              .blocks_used = kBlocks});
+  StepReckoning reckoning(kLayers, 0);
+  reckoning.learn(window, kLayers - 1, {1, kBlocks});
+  return reckoning;
+}
+
+// What goes out takes nothing from what comes in, as long as the frames are free in time.
+TEST(StepReckoning, WritesAreNoFetches) {
+  EXPECT_TRUE(learnt(1.4, 0.4).fits(17, kBlocks, {1, kBlocks}, 0));
+  EXPECT_FALSE(learnt(1.4, 3).fits(17, kBlocks, {1, kBlocks}, 0));
+  EXPECT_FALSE(learnt(1.8, 0).fits(17, kBlocks, {1, kBlocks}, 0));
+}
+
+TEST(StepReckoning, WhatFitsDoesNotStallWhateverTheTimes) {
+  std::mt19937 random{7};
+  std::uniform_real_distribution<> fetch(0.1, 4), write(0, 2);
+  int fitted = 0, stalled = 0;
+  for (int round = 0; round < 500; ++round) {
+    const auto frames = static_cast<std::uint32_t>(kLeastFrames + random() % 36);
+    const StepTimes step{
+        .compute = 1, .fetch = fetch(random), .whole_out = 0, .write_back = write(random)};
+    SCOPED_TRACE(concat(frames, " frames, ", step.fetch, " in, ", step.write_back, " out"));
+    const double share = stalled_share(kLayers, frames, step);
+    const bool fits = learnt(step.fetch, step.write_back).fits(frames, kBlocks, {1, kBlocks}, 0.02);
+    EXPECT_TRUE(fits ? share <= 0.02 : share > 0) << share << " stalled, and it fits: " << fits;
+    fitted += fits ? 1 : 0;
+    stalled += share > 0.02 ? 1 : 0;
+  }
+  EXPECT_GT(fitted, 50);
+  EXPECT_GT(stalled, 50);
+}
+
+// Layers that compute longer with more blocks leave the link more time.
+TEST(StepReckoning, MoreBlocksTakeAsMuchLongerAsWasLearnt) {
+  StepReckoning reckoning(kLayers, 0.02);
+  reckoning.learn(StepWindow(1), kLayers, {1, 40});
+  EXPECT_FALSE(reckoning.fits(20, kBlocks, {1, 40}, 0));
+  reckoning.learn(StepWindow(1), kLayers, {1.2, 60});
+  EXPECT_DOUBLE_EQ(reckoning.compute_per_block(), 0.01);
+  EXPECT_TRUE(reckoning.fits(20, kBlocks, {1.2, 60}, 0));
+}
+
+}  // namespace
+}  // namespace aqua::layer_swap
