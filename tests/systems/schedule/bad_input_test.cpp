@@ -109,6 +109,8 @@ TEST(BadInput, ARequestThatCannotBeIsNamedAndNobodyHasCome) {
     refused({.id = SequenceId{2}}, invalid_argument, "prompt_tokens");
     refused({.id = SequenceId{2}, .prompt_tokens = 8, .generated_tokens = 2, .cached_tokens = 11},
             invalid_argument, "cached_tokens 11 of 10");
+    refused({.id = SequenceId{2}, .prompt_tokens = 8, .max_new_tokens = 2, .generated_tokens = 3},
+            invalid_argument, "max_new_tokens is 2, and 3 were generated");
     refused({.id = SequenceId{2}, .prompt_tokens = 8, .generated_tokens = UINT32_MAX},
             invalid_argument, "tokens");
     refused({.id = SequenceId{2}, .prompt_tokens = 8, .generated_tokens = 153}, resource_exhausted,
@@ -132,7 +134,7 @@ TEST(BadInput, ARequestThatCannotBeIsNamedAndNobodyHasCome) {
   }
 }
 
-// No call can give a limit below what was generated; an engine may go on beyond the one it gave.
+// An engine may go on beyond the limit that it gave.
 TEST(BadInput, AnAnswerBeyondItsLimitIsServedOn) {
   for (const std::string& policy : scheduler_names()) {
     const auto made = make_scheduler(policy, fine);

@@ -40,6 +40,10 @@ Result<void> SchedulerBase::check(const Request& request) const {
   };
   if (request.prompt_tokens == 0) return wrong("prompt_tokens is 0");
   const std::uint64_t known = std::uint64_t{request.prompt_tokens} + request.generated_tokens;
+  if (request.max_new_tokens > 0 && request.generated_tokens > request.max_new_tokens) {
+    return wrong("max_new_tokens is ", request.max_new_tokens, ", and ", request.generated_tokens,
+                 " were generated: raise it, or give 0");
+  }
   if (request.cached_tokens > known) {
     return wrong("cached_tokens ", request.cached_tokens, " of ", known);
   }
