@@ -49,11 +49,6 @@ Result<void> PoolBook::move_quota(const std::string& from, const std::string& to
   return {};
 }
 
-std::optional<std::uint32_t> PoolBook::quota_of(const std::string& role) const {
-  const auto quota = quotas_.find(role);
-  return quota == quotas_.end() ? std::nullopt : std::optional(quota->second);
-}
-
 std::uint32_t PoolBook::had_by_role(const std::string& role) const {
   std::uint32_t had = 0;
   for (const MemberNumber member : parcels_.members_of(role)) had += blocks_.had_by(member);

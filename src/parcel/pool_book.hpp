@@ -55,7 +55,6 @@ class PoolBook {
   //   resource_exhausted   the first would be left with no block
   [[nodiscard]] Result<void> move_quota(const std::string& from, const std::string& to,
                                         std::uint32_t blocks);
-  [[nodiscard]] std::optional<std::uint32_t> quota_of(const std::string& role) const;
   [[nodiscard]] const std::map<std::string, std::uint32_t>& quotas() const { return quotas_; }
   // What counts for the role, whether it has a quota or not.
   [[nodiscard]] std::uint32_t had_by_role(const std::string& role) const;

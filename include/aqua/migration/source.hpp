@@ -112,7 +112,6 @@ class AQUA_API SourceMove {
   [[nodiscard]] bool over() const noexcept { return state_ >= SourceState::stays; }
   // Why it stays, once it does.
   [[nodiscard]] Stays reason() const noexcept { return reason_; }
-  [[nodiscard]] std::uint32_t sent_tokens() const noexcept { return sent_; }
   friend bool operator==(const SourceMove&, const SourceMove&) = default;
 
  private:

@@ -86,9 +86,8 @@ class BlobLog {
   // the room of what had been erased before the log was opened.
   [[nodiscard]] Result<bool> clean();
 
-  [[nodiscard]] std::uint64_t file_bytes() const;                         // of all files
-  [[nodiscard]] std::uint64_t live_bytes() const { return live_bytes_; }  // of that, in use
-  [[nodiscard]] std::uint64_t cut_bytes() const { return cut_bytes_; }    // by open()
+  [[nodiscard]] std::uint64_t file_bytes() const;                       // of all files
+  [[nodiscard]] std::uint64_t cut_bytes() const { return cut_bytes_; }  // by open()
   // Blobs that clean() found changed on the disk, and dropped.
   [[nodiscard]] std::uint64_t decayed() const { return decayed_; }
   // False after a failure that only another open() ends.
