@@ -53,8 +53,7 @@ class Sparing {
   PoolEngine engine_;
   layer_swap::BlockPool blocks_;
   const Blocks all_;
-  const StepLoad load_{.tokens = 2,
-                       .blocks_used = static_cast<std::uint32_t>(all_.size()),
+  const StepLoad load_{.blocks_used = static_cast<std::uint32_t>(all_.size()),
                        .blocks_wanted = static_cast<std::uint32_t>(all_.size())};
   std::uint64_t changed_at_ = 0;
 };

@@ -54,7 +54,7 @@ std::uint32_t Serving::step() {
   }
   admit(writes);
   const std::uint32_t tokens = running();
-  engine_->post(reads, writes, {.tokens = tokens, .blocks_used = used(), .blocks_wanted = wanted_});
+  engine_->post(reads, writes, {.blocks_used = used(), .blocks_wanted = wanted_});
   if (options_.goal.empty()) return tokens;
   const std::uint64_t before = status().resizes;
   (void)must(engine_->pool().adapt(*blocks_, engine_->stream()), "adapt");

@@ -203,12 +203,11 @@ class LayerPool(Owned):
         if error:
             raise_error(error)
 
-    def end_step(self, *, tokens: int = 0, blocks_used: int = 0, blocks_wanted: int = 0) -> int:
-        """The step's number, from 1 on. For a pool with a goal: the `tokens` that it computed, the
-        blocks used by sequences that are on the device, and those that these want and the ones that
-        wait. FAILED_PRECONDITION: not every layer has ended."""
+    def end_step(self, *, blocks_used: int = 0, blocks_wanted: int = 0) -> int:
+        """The step's number, from 1 on. For a pool with a goal: the blocks used by sequences
+        that are on the device, and those that these want and the ones that wait.
+        FAILED_PRECONDITION: not every layer has ended."""
         load = s.CStepLoad(
-            tokens=uint32(tokens, "tokens"),
             blocks_used=uint32(blocks_used, "blocks_used"),
             blocks_wanted=uint32(blocks_wanted, "blocks_wanted"),
         )

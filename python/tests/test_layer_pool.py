@@ -50,7 +50,7 @@ class Engine:
                 self.launch(plane.data, layer * PLANES + number, before, writes)
             self.pool.end_layer(layer)
         self.stamps.update((block, self.steps) for block in writes)
-        return self.pool.end_step(tokens=1, blocks_used=len(reads), blocks_wanted=len(reads))
+        return self.pool.end_step(blocks_used=len(reads), blocks_wanted=len(reads))
 
     def launch(self, data: int, plane: int, before: "dict[int, int]", writes: List[int]) -> None:
         stamp, usable = self.steps, self.pool.usable_blocks

@@ -67,7 +67,7 @@ class LayerEngine {
   std::uint64_t step(const Blocks& reads, const Blocks& writes) {
     std::uint64_t number = 0;
     aqua_step_load load = AQUA_STEP_LOAD_INIT;
-    load.tokens = load.blocks_used = load.blocks_wanted = static_cast<std::uint32_t>(reads.size());
+    load.blocks_used = load.blocks_wanted = static_cast<std::uint32_t>(reads.size());
     const std::uint64_t stamp = ++last_stamp_;
     EXPECT_EQ(code_of(aqua_layer_pool_begin_step(pool_, stream_, reads.data(), reads.size(),
                                                  writes.data(), writes.size())),

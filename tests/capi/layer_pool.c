@@ -48,7 +48,6 @@ static uint64_t step(aqua_runtime runtime, aqua_layer_pool pool, aqua_stream str
     OK(aqua_emulated_launch(runtime, stream, run, kernel));
     OK(aqua_layer_pool_end_layer(pool, layer));
   }
-  load.tokens = 1;
   OK(aqua_layer_pool_end_step(pool, &load, &number));
   OK(aqua_emulated_synchronize(runtime, stream));
   for (int done = 0; !done;) OK(aqua_layer_pool_step_done(pool, number, &done));

@@ -140,7 +140,7 @@ class LayerCalls {
       if (in_.byte() < 250) handles_.used(pool.id, ok(aqua_layer_pool_end_layer(pool, layer)));
     }
     aqua_step_load load = AQUA_STEP_LOAD_INIT;
-    load.tokens = load.blocks_used = in_.byte();
+    load.blocks_used = in_.byte();
     load.blocks_wanted = load.blocks_used + in_.byte();
     well = ok(aqua_layer_pool_end_step(pool, (in_.byte() & 1) != 0 ? &load : nullptr, &number));
     handles_.used(pool.id, well);

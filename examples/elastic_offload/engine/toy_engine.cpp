@@ -89,9 +89,7 @@ void ToyEngine::run_step() {
   const std::uint32_t used = used_blocks();
   const auto waiting = static_cast<std::uint32_t>(bytes_waiting() / CacheShape::kBlockBytes);
   current_.step = memory_->step(compute_, std::move(work),
-                                {.tokens = static_cast<std::uint32_t>(current_.tokens),
-                                 .blocks_used = used,
-                                 .blocks_wanted = used + waiting});
+                                {.blocks_used = used, .blocks_wanted = used + waiting});
   for (Sequence* sequence : complete) sequence->last_step = current_.step;
   uncounted_.push_back(std::exchange(current_, {}));
   must(emulated::synchronize(runtime_, compute_), "compute");

@@ -62,12 +62,11 @@ typedef struct aqua_layer_pool_options {
 /* What an engine knows of a step, for a pool with a goal. */
 typedef struct aqua_step_load {
   size_t struct_size;
-  uint32_t tokens;        /* that it computed */
   uint32_t blocks_used;   /* by sequences that are on the device */
   uint32_t blocks_wanted; /* by these and by those that wait */
 } aqua_step_load;
 #define AQUA_STEP_LOAD_INIT \
-  { sizeof(aqua_step_load), 0, 0, 0 }
+  { sizeof(aqua_step_load), 0, 0 }
 
 typedef struct aqua_layer_pool_status {
   size_t struct_size;

@@ -104,7 +104,6 @@ struct LayerPoolOptions {
 
 // What an engine knows of a step, for a pool with a goal.
 struct StepLoad {
-  std::uint32_t tokens = 0;         // that it computed
   std::uint32_t blocks_used = 0;    // by sequences that are on the device
   std::uint32_t blocks_wanted = 0;  // by these and by those that wait
 };

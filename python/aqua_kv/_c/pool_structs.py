@@ -72,7 +72,6 @@ class CLayerPoolOptions(Sized):
 class CStepLoad(Sized):
     _fields_: ClassVar[Fields] = [
         ("struct_size", c_size_t),
-        ("tokens", c_uint32),
         ("blocks_used", c_uint32),
         ("blocks_wanted", c_uint32),
     ]

@@ -151,12 +151,8 @@ class Driven {
     for (int i = 0; i < iterations; ++i) {
       const std::uint64_t blocks = layers_->usable_blocks();
       const Picos compute = picos(20e-3 + 2e-6 * static_cast<double>(blocks));
-      const auto played = layers_->play({.compute = compute,
-                                         .blocks = blocks,
-                                         .read = blocks,
-                                         .written = blocks / 20,
-                                         .tokens = static_cast<std::uint32_t>(blocks / 20)},
-                                        now);
+      const auto played = layers_->play(
+          {.compute = compute, .blocks = blocks, .read = blocks, .written = blocks / 20}, now);
       now += compute + played.longer;
     }
     const LayersOutcome& after = layers_->outcome();

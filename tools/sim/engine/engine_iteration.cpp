@@ -85,9 +85,7 @@ void Engine::start_prompts() {
 // The batch as its layers see it, when it is computed for the `repetition`-th time more.
 LayerIteration Engine::layer_iteration(Picos length, std::uint32_t repetition) const {
   const SwappedLayers& layers = *options_.layers;
-  LayerIteration iteration{.compute = length,
-                           .written = decodes_.size(),
-                           .tokens = static_cast<std::uint32_t>(decodes_.size())};
+  LayerIteration iteration{.compute = length, .written = decodes_.size()};
   for (const std::uint32_t request : decodes_) {
     const std::uint64_t tokens = table_.known_tokens(request) + repetition;
     iteration.blocks += layers.blocks_for(tokens);
@@ -98,7 +96,6 @@ LayerIteration Engine::layer_iteration(Picos length, std::uint32_t repetition) c
     iteration.blocks += layers.blocks_for(until);
     iteration.read += layers.blocks_for(chunk.first);
     iteration.written += layers.blocks_for(until) - chunk.first / options_.block_tokens;
-    iteration.tokens += chunk.last ? 1 : 0;
   }
   return iteration;
 }

@@ -220,7 +220,6 @@ SwappedLayers::Played SwappedLayers::play(const LayerIteration& iteration, Picos
     measure.fetch_seconds = timing.fetching;
     measure.write_seconds = timing.writing;
     measure.fetched_blocks = timing.fetched * iteration.read;
-    measure.tokens = iteration.tokens;
     measure.blocks_used = static_cast<std::uint32_t>(iteration.blocks);
     measure.blocks_wanted = static_cast<std::uint32_t>(iteration.blocks + waiting_);
     measure.resizing = resizing;

@@ -51,7 +51,6 @@ struct LayerIteration {
   std::uint64_t blocks = 0;   // that the batch's sequences have when it is over
   std::uint64_t read = 0;     // of them: that had something before
   std::uint64_t written = 0;  // of them
-  std::uint32_t tokens = 0;   // that users get
 };
 
 class SwappedLayers {

@@ -52,12 +52,11 @@ void StepMeter::fetched(std::uint64_t blocks) {
   if (now_) now_->measure.fetched_blocks += blocks;
 }
 
-void StepMeter::end(Stream engine, std::uint32_t tokens, std::uint32_t used, std::uint32_t wanted) {
+void StepMeter::end(Stream engine, std::uint32_t used, std::uint32_t wanted) {
   if (!now_) return;
   span_ = Span::step;
   std::swap(span_begin_, step_begin_);
   stop(engine);
-  now_->measure.tokens = tokens;
   now_->measure.blocks_used = used;
   now_->measure.blocks_wanted = wanted;
   if (!now_->whole) return drop();

@@ -30,7 +30,7 @@ class StepMeter {
 
   // A step begins, on the engine's stream, with what is known of it now. `end` adds the rest.
   void begin(Stream engine, bool resizing);
-  void end(Stream engine, std::uint32_t tokens, std::uint32_t used, std::uint32_t wanted);
+  void end(Stream engine, std::uint32_t used, std::uint32_t wanted);
   void drop();  // the step that began is none
 
   // Around work of that kind, within a step; outside they do nothing.

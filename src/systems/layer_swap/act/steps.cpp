@@ -202,7 +202,7 @@ Result<std::uint64_t> Steps::end(const StepLoad& load) {
     return Error{Code::failed_precondition,
                  concat("end_step: layer ", step_->ended, " of ", layers_, " has not ended")};
   }
-  meter_.end(step_->stream, load.tokens, load.blocks_used, load.blocks_wanted);
+  meter_.end(step_->stream, load.blocks_used, load.blocks_wanted);
   past_.push_back({++steps_, std::move(step_->tickets)});
   step_.reset();
   return steps_;

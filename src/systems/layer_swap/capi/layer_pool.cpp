@@ -216,7 +216,7 @@ aqua_error* aqua_layer_pool_end_step(aqua_layer_pool pool, const aqua_step_load*
     aqua::StepLoad told;
     if (load != nullptr) {
       AQUA_ASSIGN(const auto given, take_in("aqua_layer_pool_end_step: load", load));
-      told = {given.tokens, given.blocks_used, given.blocks_wanted};
+      told = {given.blocks_used, given.blocks_wanted};
     }
     return use_pool(what, pool, Does::step, [&](LayerPoolObject& of) -> Result<void> {
       AQUA_ASSIGN(*step, of.locked->pool->end_step(told));

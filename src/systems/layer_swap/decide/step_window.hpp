@@ -19,7 +19,6 @@ struct StepMeasure {
   double fetch_seconds = 0;          // the link was busy with layers that came in
   double write_seconds = 0;          // and with blocks that went back
   std::uint64_t fetched_blocks = 0;  // a block counts once for each layer that it was fetched for
-  std::uint32_t tokens = 0;          // computed
   std::uint32_t blocks_used = 0;     // by sequences that are on the device
   std::uint32_t blocks_wanted = 0;   // by these and by those that wait
   bool resizing = false;  // frames were remapped or filled meanwhile: nothing is concluded from it

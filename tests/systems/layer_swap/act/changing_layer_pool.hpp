@@ -102,8 +102,8 @@ class ChangingLayerPool : public ::testing::Test {
       }
       Blocks read = engine_->stamped();
       if (read.size() > reads) read.resize(reads);
-      const auto step = engine_->step(
-          read, fresh, {.tokens = used() / 2, .blocks_used = used(), .blocks_wanted = wanted});
+      const auto step =
+          engine_->step(read, fresh, {.blocks_used = used(), .blocks_wanted = wanted});
       ASSERT_TRUE(step.ok()) << step.error().message;
       engine_->settle();
       const auto there = pool().adapt(*blocks_, engine_->stream());

@@ -58,7 +58,7 @@ TEST_F(LayerPoolAdapt, WithoutRoomForWhatWouldBeAwayItIsAskedOnce) {
   engine_->set_compute(milliseconds(20));
   int refused = 0;
   for (int i = 0; i < 24; ++i) {
-    const auto step = engine_->step({}, {}, {.tokens = 4, .blocks_used = 8, .blocks_wanted = 40});
+    const auto step = engine_->step({}, {}, {.blocks_used = 8, .blocks_wanted = 40});
     ASSERT_TRUE(step.ok());
     engine_->settle();
     const auto there = pool().adapt(*blocks_, engine_->stream());

@@ -32,7 +32,7 @@ TEST_F(LayerPoolMemory, WhatFramesLeaveServesANeighbourAndComesBackWithThem) {
   engine.must_step(*blocks.allocate(1, 8));
   engine.set_compute(milliseconds(20));
   await([&] {
-    EXPECT_TRUE(engine.step(engine.stamped(), {0}, {4, 8, 8}).ok());
+    EXPECT_TRUE(engine.step(engine.stamped(), {0}, {8, 8}).ok());
     engine.settle();
     const auto there = pool.adapt(blocks, engine.stream());
     return there.ok() && pool.status().frames < 6;

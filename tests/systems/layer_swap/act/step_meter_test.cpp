@@ -51,7 +51,7 @@ TEST_F(StepMeters, AStepThatWaitsForTheLinkStallsAndIsToldWhenAllOfItIsOver) {
   meter_->start(Span::stall, engine_->stream());
   ASSERT_TRUE(engine_->run_after(link_->stream()).ok());
   meter_->stop(engine_->stream());
-  meter_->end(engine_->stream(), 3, 4, 5);
+  meter_->end(engine_->stream(), 4, 5);
   EXPECT_FALSE(meter_->next());
   gate_.set_value();
   ASSERT_TRUE(engine_->wait().ok());
@@ -62,7 +62,8 @@ TEST_F(StepMeters, AStepThatWaitsForTheLinkStallsAndIsToldWhenAllOfItIsOver) {
   EXPECT_EQ(told->write_seconds, 0);
   EXPECT_LT(told->compute_seconds, told->seconds());
   EXPECT_EQ(told->fetched_blocks, 7U);
-  EXPECT_EQ(told->tokens + 10 * told->blocks_used + 100 * told->blocks_wanted, 543U);
+  EXPECT_EQ(told->blocks_used, 4U);
+  EXPECT_EQ(told->blocks_wanted, 5U);
   EXPECT_TRUE(told->resizing);
   EXPECT_FALSE(meter_->next()) << "once";
 }
@@ -75,15 +76,15 @@ TEST_F(StepMeters, StepsThatWereDroppedOrCouldNotBeMarkedAreNotTold) {
   meter_->begin(engine_->stream(), false);
   meter_->start(Span::fetch, Stream{12345});
   meter_->stop(Stream{12345});
-  meter_->end(engine_->stream(), 1, 1, 1);
+  meter_->end(engine_->stream(), 1, 1);
   meter_->begin(engine_->stream(), false);
-  meter_->end(engine_->stream(), 2, 1, 1);
+  meter_->end(engine_->stream(), 2, 1);
   ASSERT_TRUE(engine_->wait().ok());
   const auto told = meter_->next();
   ASSERT_TRUE(told);
-  EXPECT_EQ(told->tokens, 2U);
+  EXPECT_EQ(told->blocks_used, 2U);
   meter_->begin(engine_->stream(), false);
-  meter_->end(engine_->stream(), 3, 1, 1);
+  meter_->end(engine_->stream(), 3, 1);
   meter_->clear();
   ASSERT_TRUE(engine_->wait().ok());
   EXPECT_FALSE(meter_->next());
@@ -93,10 +94,10 @@ TEST_F(StepMeters, OnlyTheLastStepsAreKeptForWhoNeverAsks) {
   const auto steps = static_cast<std::uint32_t>(StepMeter::kMostKept) + 5;
   for (std::uint32_t step = 0; step < steps; ++step) {
     meter_->begin(engine_->stream(), false);
-    meter_->end(engine_->stream(), step, 0, 0);
+    meter_->end(engine_->stream(), step, 0);
   }
   ASSERT_TRUE(engine_->wait().ok());
-  for (std::uint32_t step = 5; step < steps; ++step) EXPECT_EQ(meter_->next()->tokens, step);
+  for (std::uint32_t step = 5; step < steps; ++step) EXPECT_EQ(meter_->next()->blocks_used, step);
   EXPECT_FALSE(meter_->next());
 }
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <ostream>
@@ -29,7 +28,6 @@ struct Shape {
   double a_prompt = 0;            // to compute one that comes in
   double fetch_block = 0.001;
   double noise = 0.02;             // times vary by so much
-  double swing = 0;                // and tokens of as many blocks, slowly, with their lengths
   std::uint32_t admits = 2;        // sequences that come in at a step
   std::uint32_t resize_steps = 3;  // until a change is there
   std::uint32_t seed = 5;
@@ -64,8 +62,6 @@ class ServedModel {
     m.fetch_seconds = timing.fetching;
     m.write_seconds = timing.writing;
     m.fetched_blocks = timing.fetched * std::uint64_t{running * shape_.seq_blocks};
-    const double longer = 1 + shape_.swing * std::cos(0.03 * ++steps_);
-    m.tokens = static_cast<std::uint32_t>(running * longer);
     m.blocks_used = running * shape_.seq_blocks;
     m.blocks_wanted = shape_.demand * shape_.seq_blocks;
     m.resizing = resize_in_ > 0;
@@ -97,7 +93,6 @@ class ServedModel {
   Shape shape_;
   Goal goal_;
   std::uint32_t frames_ = 0, wanted_frames_ = 0, resize_in_ = 0;
-  double steps_ = 0;
   std::optional<StepTimer> timer_;
   std::mt19937 random_;
 };
