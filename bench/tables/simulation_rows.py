@@ -16,13 +16,14 @@ from typing import Any, Dict, List, Sequence
 
 Row = Dict[str, Any]
 
-SHOWN = ("fcfs", "cfs+dram", "cfs+aqua", "cfs+free")  # columns of the page's tables
-POLICIES = (*SHOWN, "cfs+dram+blocks", "cfs+aqua+blocks", "auto+aqua")
+SHOWN = ("fcfs", "cfs+dram", "cfs+aqua", "cfs+free", "auto+aqua")  # columns of the page's tables
+POLICIES = (*SHOWN, "cfs+dram+blocks", "cfs+aqua+blocks")
 LEFT_OUT = ("fcfs", "cfs+dram", "cfs+aqua")  # what auto must not be worse than
 METRICS = ("ttft_p50_s", "ttft_mean_s", "ttft_p99_s", "tpot_mean_s", "latency_mean_s", "latency_p99_s", "goodput_rps")
 ENDLESS_KV = 1_000_000  # tokens
 ENDLESS_LENT = 1000  # GB
-TRACES = {"azure": "azure_llm_inference_conv_2023.csv", "arxiv": "arxiv_summarization_lengths.csv"}
+TRACES = {"azure": "azure_llm_inference_conv_2023.csv", "arxiv": "arxiv_summarization_lengths.csv",
+          "mooncake": "mooncake_conversation_trace.jsonl"}
 SECONDS = {"before": (60, 120), "surge": (120, 180), "settling": (180, 240), "after": (240, 300)}  # of elastic
 
 
