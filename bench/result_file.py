@@ -31,7 +31,6 @@ prefix-sweep-2026-11-21.json
 profile-cpu-2026-11-22.json
 python-emulated-2026-11-21.json
 sim-cpu-2026-11-22.json
-simulation_tables-cpu-2026-11-22.json
 """.split())
 
 
