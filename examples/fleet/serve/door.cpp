@@ -136,6 +136,7 @@ struct Door::Impl {
            line("fleet_blocks_held", now.held) + line("fleet_blocks_of_rooms", now.rooms) +
            line("fleet_blocks_kept", now.kept) + line("fleet_requests", now.requests) +
            line("fleet_iterations_total", now.iterations) +
+           line("fleet_prefilled_tokens_total", now.prefilled) +
            line("fleet_moved_in_total", now.moved_in) +
            line("fleet_recalls_refused_total", now.recalls_refused) +
            line("fleet_lent_bytes", now.lent_bytes) + line("fleet_wakes_total", now.wakes) +

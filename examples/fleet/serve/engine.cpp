@@ -112,6 +112,7 @@ void Engine::run() {
     tell_status();
     const schedule::Batch batch = scheduler_->next();
     for (const schedule::Preemption& order : batch.preemptions) preempt(order);
+    if (!batch.preemptions.empty()) kept_.drop_all();  // nobody gives way to them twice
     for (const SequenceId id : batch.too_large) {
       sequences_.at(id).out->refuse("larger than this engine's KV memory");
       must(scheduler_->finish(id), "finish");
@@ -231,12 +232,15 @@ void Engine::compute(const schedule::Batch& batch) {
     add(id, static_cast<std::uint32_t>(sequences_.at(id).tokens.size()) - 1, 1, true);
   for (const schedule::PrefillChunk& chunk : batch.prefills)
     add(chunk.id, chunk.first, chunk.tokens, chunk.last);
+  std::uint64_t prefilled = 0;
+  for (const schedule::PrefillChunk& chunk : batch.prefills) prefilled += chunk.tokens;
   const std::vector<Token> tokens = cache_.compute(work);
   pace();
   must(scheduler_->commit(), "commit");
   for (std::size_t i = 0; i < tokens.size(); ++i) speak(wanting[i], tokens[i]);
   const std::lock_guard lock(mu_);
   ++status_.iterations;
+  status_.prefilled += prefilled;
 }
 
 void Engine::pace() {

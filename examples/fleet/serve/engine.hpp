@@ -44,6 +44,7 @@ struct EngineStatus {
   std::uint32_t rooms = 0;   // kept for requests on their way here
   std::uint32_t kept = 0;    // of prefixes computed ahead
   std::uint64_t iterations = 0;
+  std::uint64_t prefilled = 0;        // tokens
   std::uint64_t requests = 0;         // here, and on their way here
   std::uint64_t moved_in = 0;         // by KV
   std::uint64_t recalls_refused = 0;  // of parcels, which were swept then

@@ -7,8 +7,7 @@
 namespace aqua::fleet {
 
 void KeptPrefixes::keep(Prefix prefix) {
-  if (prefix.blocks.size() > most_) return cache_.release(prefix.blocks);
-  while (blocks_ + prefix.blocks.size() > most_) drop_oldest();
+  while (!kept_.empty() && blocks_ + prefix.blocks.size() > most_) drop_oldest();
   blocks_ += static_cast<std::uint32_t>(prefix.blocks.size());
   kept_.push_back(std::move(prefix));
 }

@@ -23,7 +23,8 @@ class KeptPrefixes {
     Blocks blocks{};
   };
 
-  // At most so many blocks are kept; the oldest go first.
+  // At most so many blocks are kept, or one prefix, however long: what was computed ahead of a move
+  // would have to be computed again while its client waits. The oldest go first.
   KeptPrefixes(Cache& cache, std::uint32_t most_blocks) : cache_(cache), most_(most_blocks) {}
 
   void keep(Prefix prefix);

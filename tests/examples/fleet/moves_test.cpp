@@ -70,6 +70,27 @@ TEST(FleetMoves, BetweenPoolsTokensMove) {
   EXPECT_EQ(moves_done(router, "kv"), 0);
 }
 
+// Of more than a quarter of the blocks, which is what is kept of several.
+TEST(FleetMoves, WhatIsComputedAheadOfAMoveIsComputedOnceHoweverLong) {
+  const Keeper keeper;
+  const FleetEngine a(keeper, "engine-a", kPace);
+  const FleetEngine b(keeper, "engine-b", {"--iteration-ms", "10", "--blocks", "64"});
+  const RouterProcess router({a.url(), b.url()});
+  const auto prompt = router::test::some_prompt(6, 400);
+  bool moved = false;
+  const Answer answer =
+      ask(router.url(), request_of(prompt, 6, 150), "/v1/completions", [&](const Answer& so_far) {
+        if (so_far.ids.size() < 20 || std::exchange(moved, true)) return true;
+        EXPECT_EQ(router.engine("a").at("requests"), 1);
+        EXPECT_TRUE(move_the_only_one(router, true));
+        return true;
+      });
+  EXPECT_EQ(answer, reference_answer(prompt, 6, 150)) << answer.error;
+  EXPECT_EQ(moves_done(router, "tokens"), 1);
+  EXPECT_GE(b.metric("fleet_prefilled_tokens_total"), 400);
+  EXPECT_LT(b.metric("fleet_prefilled_tokens_total"), 600);
+}
+
 TEST(FleetMoves, ADrainedEngineHandsItsRequestsOver) {
   const Keeper keeper;
   const FleetEngine a(keeper, "engine-a", kPace), b(keeper, "engine-b", kPace);

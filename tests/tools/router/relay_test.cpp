@@ -60,6 +60,22 @@ TEST(Relay, WarmsUpOnlyBesideASpeaker) {
   }
 }
 
+TEST(Relay, AnotherWarmUpFollowsOneThatHasEndedAndNoOther) {
+  for (const Phase phase : kPhases) {
+    Scene scene(phase);
+    EXPECT_EQ(scene.relay.warm_again(scene.speaker), kNoTurn);
+    EXPECT_EQ(scene.relay.warm_again(99), kNoTurn);
+    const Turn again = scene.relay.warm_again(scene.other);
+    EXPECT_EQ(again != kNoTurn, phase == Phase::warming) << to_string(phase);
+    EXPECT_EQ(scene.relay.phase(), phase);
+    if (again == kNoTurn) continue;
+    EXPECT_GT(again, scene.other);
+    EXPECT_EQ(scene.relay.warmed(scene.other), kNoTurn) << "it is over";
+    EXPECT_EQ(scene.relay.heard(piece(scene.speaker, 2)), Next::pass) << "the source goes on";
+    EXPECT_NE(scene.relay.warmed(again), kNoTurn);
+  }
+}
+
 TEST(Relay, AWarmUpsEndIsHeardOnceAndOfItAlone) {
   for (const Phase phase : kPhases) {
     Scene scene(phase);
@@ -246,6 +262,8 @@ class RandomHistory : public testing::TestWithParam<unsigned> {
       act(relay_.heard(said), said);
     } else if (what < 80) {
       begun(relay_.warm());
+    } else if (what < 83) {
+      begun(relay_.warm_again(relay_.other()));
     } else if (what < 90) {
       begun(relay_.warmed(relay_.other()));
     } else if (what < 94 && !engines_.empty()) {

@@ -52,7 +52,7 @@ class Steps : public ::testing::Test {
  protected:
   struct Place {
     ScriptedEngine engine;
-    Stop speaks, warms, takes_over;
+    Stop speaks, goes_on, warms, takes_over;
     std::atomic<bool> speaker{false};
   };
 
@@ -63,6 +63,8 @@ class Steps : public ::testing::Test {
                              if (token == 0 && !first_.exchange(true)) place->speaker = true;
                              if (place->speaker && token == kBefore)
                                return place->speaks.wait(place->engine);
+                             if (place->speaker && token > 0 && token == pause_again_)
+                               return place->goes_on.wait(place->engine);
                              if (!place->speaker && token == 0)
                                return place->takes_over.wait(place->engine);
                              return "";
@@ -81,10 +83,12 @@ class Steps : public ::testing::Test {
     source_ = a_.speaker ? &a_ : &b_;
     destination_ = a_.speaker ? &b_ : &a_;
     source_->speaks.await();
+    EXPECT_TRUE(becomes([&] { return told_ == kBefore; }));
   }
   ~Steps() override {
     for (Place* place : {&a_, &b_}) {
-      for (Stop* stop : {&place->speaks, &place->warms, &place->takes_over}) stop->open();
+      for (Stop* stop : {&place->speaks, &place->goes_on, &place->warms, &place->takes_over})
+        stop->open();
     }
   }
 
@@ -110,6 +114,7 @@ class Steps : public ::testing::Test {
   std::atomic<bool> first_{false};
   std::atomic<std::size_t> told_{0};
   std::atomic<bool> vanish_{false};
+  std::atomic<std::uint32_t> pause_again_{0};  // at this token; 0: not
   Place a_, b_;
   Place *source_ = nullptr, *destination_ = nullptr;
   std::optional<RouterProcess> router_;
@@ -135,6 +140,21 @@ TEST_F(Steps, WhileItWarmsUpTheSourceGoesOn) {
   EXPECT_EQ(moves("done"), 0);
   destination_->warms.open();
   EXPECT_TRUE(becomes([&] { return destination_->engine.running == 0; }));
+}
+
+// Else the client would wait for it.
+TEST_F(Steps, WhatIsSaidDuringAWarmUpIsComputedAheadAsWell) {
+  pause_again_ = 40;
+  warm();
+  source_->speaks.open();
+  source_->goes_on.await();
+  EXPECT_TRUE(becomes([&] { return told_ == 40U; }));
+  destination_->warms.open();
+  destination_->takes_over.await();
+  EXPECT_EQ(destination_->engine.warm_ups, 2);
+  destination_->takes_over.open();
+  expect_right();
+  EXPECT_EQ(moves("done"), 1);
 }
 
 TEST_F(Steps, ADestinationThatDiesWarmingUpCostsNothing) {

@@ -38,6 +38,12 @@ Turn Relay::warm() {
   return other_;
 }
 
+Turn Relay::warm_again(Turn turn) {
+  if (phase_ != Phase::warming || turn != other_) return kNoTurn;
+  phase_ = Phase::speaking;
+  return warm();
+}
+
 Turn Relay::warmed(Turn turn) {
   if (phase_ != Phase::warming || turn != other_) return kNoTurn;
   phase_ = Phase::holding;

@@ -134,10 +134,11 @@ class Conversation {
     Clock::time_point begun = Clock::now();
     migration::Kind kind = migration::Kind::tokens;
     std::string why = "it took too long";  // where it fails
+    std::uint64_t answered = 0;            // tokens that the destination was told
+    bool warmed_twice = false;
     // By KV:
     std::shared_ptr<const EngineDoor> source_engine{};
     Turn source = kNoTurn, destination = kNoTurn;  // their attempts
-    std::uint64_t answered = 0;                    // tokens that the destination was told
     std::uint64_t room_tokens = 0;                 // that it keeps room for
     bool ordered = false;                          // the source may know of the move
     std::shared_ptr<std::atomic<bool>> heard = std::make_shared<std::atomic<bool>>(false);

@@ -74,21 +74,30 @@ void Conversation::begin_move(const FleetOrder& order) {
   move_ = Move{.engine = order.engine,
                .plan = order.plan,
                .until = Clock::now() + (by_kv ? options_.hold : options_.warm),
-               .kind = kind};
+               .kind = kind,
+               .answered = answer_.size()};
   if (by_kv) {
     move_->source_engine = speaker->second->door();
     move_->source = relay_.speaker();
     move_->destination = last_kv_ = turn;
-    move_->answered = answer_.size();
     fleet_.moves_again(order.engine->kv.pool, name_);
   }
   start(order.engine, by_kv ? AttemptKind::receive : AttemptKind::warm, turn);
 }
 
+// Of a long answer the first warm-up takes long, and what was said meanwhile would be computed
+// while the client waits: so that is computed ahead as well, once.
 void Conversation::handle(WarmedUp& warmed) {
-  const Turn turn = relay_.warmed(warmed.turn);
+  constexpr std::size_t kFew = 16;  // tokens
+  const bool again = move_ && !move_->warmed_twice && answer_.size() > move_->answered + kFew;
+  const Turn turn = again ? relay_.warm_again(warmed.turn) : relay_.warmed(warmed.turn);
   if (turn == kNoTurn || !move_) return;
   cut_all_but(relay_.speaker(), kNoTurn);
+  if (again) {
+    move_->answered = answer_.size();
+    move_->warmed_twice = true;
+    return start(move_->engine, AttemptKind::warm, turn);
+  }
   move_->until = Clock::now() + options_.hold;
   start(move_->engine, AttemptKind::tokens, turn);
 }
