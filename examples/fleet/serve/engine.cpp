@@ -112,12 +112,13 @@ void Engine::run() {
     tell_status();
     const schedule::Batch batch = scheduler_->next();
     for (const schedule::Preemption& order : batch.preemptions) preempt(order);
-    if (!batch.preemptions.empty()) kept_.drop_all();  // nobody gives way to them twice
-    for (const SequenceId id : batch.too_large) {
-      sequences_.at(id).out->refuse("larger than this engine's KV memory");
-      must(scheduler_->finish(id), "finish");
-      end(id);
+    if (!batch.too_large.empty() && kept_.blocks() > 0) {
+      kept_.drop_all();  // they may fit now
+    } else {
+      for (const SequenceId id : batch.too_large) refuse(id);
     }
+    // A long one is kept for as long as nobody wants its room.
+    if (!batch.preemptions.empty() || scheduler_->status().waiting > 0) kept_.drop_beyond_limit();
     if (batch.computes()) {
       compute(batch);
     } else if (!batch.moves() && batch.too_large.empty()) {
@@ -126,6 +127,12 @@ void Engine::run() {
     if (cache_.has_pool() && !cache_.pool().is_connected())
       throw example::Failure("the keeper is away");
   }
+}
+
+void Engine::refuse(SequenceId id) {
+  sequences_.at(id).out->refuse("larger than this engine's KV memory");
+  must(scheduler_->finish(id), "finish");
+  end(id);
 }
 
 void Engine::take_news() {

@@ -110,6 +110,7 @@ class Engine {
   };
 
   void run();
+  void refuse(SequenceId id);
   void take_news();
   void handle(Arrival& arrival);
   void handle(Hangup& gone);

@@ -31,6 +31,7 @@ class KeptPrefixes {
   // The longest that `prompt` begins with.
   [[nodiscard]] std::optional<Prefix> take(std::span<const Token> prompt);
   void drop_all();
+  void drop_beyond_limit();
   [[nodiscard]] std::uint32_t blocks() const noexcept { return blocks_; }
 
  private:

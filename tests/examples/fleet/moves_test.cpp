@@ -136,6 +136,26 @@ TEST(FleetEngineAlone, TellsAWholeAnswerAtOnce) {
   EXPECT_EQ(refused.status, 400) << "before its first token";
 }
 
+// An answer that fits into the pool outgrows what is left beside a long warm-up whose heir never
+// comes.
+TEST(FleetEngineAlone, KeepsWhatIsComputedAheadForAsLongAsNobodyWantsItsRoom) {
+  const Keeper keeper;
+  const FleetEngine a(keeper, "engine-a", {"--iteration-ms", "2", "--blocks", "64"});
+  const auto prompt = prompt_of(4);
+  Json ahead = request_of(router::test::some_prompt(6, 500), 6, 1);
+  ahead["aqua"] = {{"request", "r"}, {"turn", 1}};
+  bool asked = false;
+  const Answer answer =
+      ask(a.url(), request_of(prompt, 4, 700), "/v1/completions", [&](const Answer& so_far) {
+        if (so_far.ids.size() < 20 || std::exchange(asked, true)) return true;
+        EXPECT_EQ(ask(a.url(), ahead).ids.size(), 1U);
+        EXPECT_TRUE(becomes([&] { return a.metric("fleet_blocks_kept") > 30; }));
+        return true;
+      });
+  EXPECT_EQ(answer, reference_answer(prompt, 4, 700)) << answer.error;
+  EXPECT_EQ(a.metric("fleet_blocks_kept"), 0);
+}
+
 // As a stream does, by the end of its connection.
 TEST(FleetEngineAlone, EndsAWholeAnswerWhoseClientHasGone) {
   constexpr int kTokens = 1500;

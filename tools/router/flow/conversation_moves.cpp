@@ -96,6 +96,7 @@ void Conversation::handle(WarmedUp& warmed) {
   if (again) {
     move_->answered = answer_.size();
     move_->warmed_twice = true;
+    move_->until = Clock::now() + options_.warm;
     return start(move_->engine, AttemptKind::warm, turn);
   }
   move_->until = Clock::now() + options_.hold;
