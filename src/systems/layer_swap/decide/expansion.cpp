@@ -158,19 +158,23 @@ std::size_t Expansion::stalled_steps() const {
       [most](const StepMeasure& s) { return s.stall_seconds > most * s.seconds(); });
 }
 
-bool Expansion::fits(std::uint32_t frames, const Times& times, double tolerance) const {
-  if (frames == options_.layers) return true;
-  // For `memory` every block may come to be used, however few are wanted yet.
+// For `memory` every block may come to be used, however few are wanted yet.
+double Expansion::to_be_used(std::uint32_t frames, const Times& times) const {
   const double usable = usable_blocks(frames);
-  const double used = options_.goal == Goal::memory ? usable : std::min(times.wanted, usable);
-  return reckoning_.fits(frames, used, {times.compute, times.used}, tolerance);
+  return options_.goal == Goal::memory ? usable : std::min(times.wanted, usable);
 }
 
 std::uint32_t Expansion::fewest_that_fit(const Times& times, double tolerance) const {
   // The link's time is not known: one layer away tells it.
   if (reckoning_.seconds_per_block() == 0) return std::max(kLeastFrames, options_.layers - 1);
+  const StepReckoning::Layer now{times.compute, times.used};
   std::uint32_t frames = kLeastFrames;
-  while (!fits(frames, times, tolerance)) ++frames;
+  while (!reckoning_.surely_fits(frames, to_be_used(frames, times), now, tolerance)) ++frames;
+  // From there on each step is played, of which there are few.
+  while (frames > kLeastFrames &&
+         reckoning_.fits(frames - 1, to_be_used(frames - 1, times), now, tolerance)) {
+    --frames;
+  }
   return frames;
 }
 
@@ -239,7 +243,8 @@ bool Expansion::judge_trial(const Times& times) {
     if (times.used <= enough_used()) return false;
     const double least = std::max(kLeastGain, std::hypot(noise, trial_->noise));
     // So few more blocks could not show a gain, and may be followed by more.
-    trial_->undecided = times.used <= usable_blocks(trial_->before) * (1 + kTelling * least);
+    trial_->undecided =
+        times.used <= usable_blocks(trial_->before) * (1 + kTelling * std::min(least, kMostNoise));
     if (trial_->undecided) return false;
     if (fills(times, used_before) && rises(times, least)) return false;
     paid = times.rate > trial_->rate * (1 + least);

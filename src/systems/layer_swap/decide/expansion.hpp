@@ -110,7 +110,7 @@ class Expansion {
   };
   [[nodiscard]] Times measured() const;
   [[nodiscard]] std::size_t stalled_steps() const;  // of the window
-  [[nodiscard]] bool fits(std::uint32_t frames, const Times& times, double tolerance) const;
+  [[nodiscard]] double to_be_used(std::uint32_t frames, const Times& times) const;
   [[nodiscard]] std::uint32_t fewest_that_fit(const Times& times, double tolerance) const;
   [[nodiscard]] std::uint32_t most_that_hold(double blocks) const;
   [[nodiscard]] std::uint32_t fewest_to_try(const Times& times) const;

@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::uint32_t kLayers = 40, kBlocks = 100;
 
-// Of a window of steps with 39 frames, of which three layers stream.
+// Of a window of steps with 38 frames, of which four layers stream.
 StepReckoning learnt(double fetch, double write) {
-  constexpr std::uint32_t kStreamed = 3;
+  constexpr std::uint32_t kStreamed = 4;
   StepWindow window(1);
   window.add({.compute_seconds = kLayers,
               .fetch_seconds = kStreamed * fetch,
@@ -24,7 +24,7 @@ StepReckoning learnt(double fetch, double write) {
               .fetched_blocks = std::uint64_t{kStreamed} * kBlocks,
               .blocks_used = kBlocks});
   StepReckoning reckoning(kLayers, 0);
-  reckoning.learn(window, kLayers - 1, {1, kBlocks});
+  reckoning.learn(window, kLayers - 2, {1, kBlocks});
   return reckoning;
 }
 
@@ -62,6 +62,18 @@ TEST(StepReckoning, MoreBlocksTakeAsMuchLongerAsWasLearnt) {
   reckoning.learn(StepWindow(1), kLayers, {1.2, 60});
   EXPECT_DOUBLE_EQ(reckoning.compute_per_block(), 0.01);
   EXPECT_TRUE(reckoning.fits(20, kBlocks, {1.2, 60}, 0));
+}
+
+// Prompts take time while a pool fills, and none of it is the blocks'.
+TEST(StepReckoning, WhatWasTakenForBlocksIsUnlearntWhenPromptsAreOver) {
+  StepReckoning reckoning(kLayers, 0.02);
+  reckoning.learn(StepWindow(1), kLayers, {1, 40});
+  reckoning.learn(StepWindow(1), kLayers, {2, 60});
+  EXPECT_DOUBLE_EQ(reckoning.compute_per_block(), 2. / 60) << "no more than all";
+  reckoning.learn(StepWindow(1), kLayers, {1.2, 65});
+  EXPECT_DOUBLE_EQ(reckoning.compute_per_block(), 0.2 / 25);
+  reckoning.learn(StepWindow(1), kLayers, {1.3, 65});
+  EXPECT_DOUBLE_EQ(reckoning.compute_per_block(), 0.2 / 25) << "more is no news";
 }
 
 }  // namespace
