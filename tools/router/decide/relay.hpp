@@ -4,12 +4,11 @@
 // passes once, in order, whatever engines say and when.
 //
 // A move by tokens has three steps. The destination computes the ids so far while the source goes
-// on (warming), and once more those that came meanwhile, where they are many. Then what the source
-// says is held, and the destination continues from the last
-// position that passed: only the few ids of the first step are new to its prefix cache (holding).
-// With its first piece it takes over, and what was held is forgotten; so that nothing is said twice
-// even where engines draw differently. Where it fails or is late, what was held passes, and the
-// source goes on as if nothing had been.
+// on (warming), and where many came meanwhile those as well. Then what the source says is held, and
+// the destination continues from the last position that passed: only the few ids since the last
+// warm-up began are new to its prefix cache (holding). With its first piece it takes over, and what
+// was held is forgotten; so that nothing is said twice even where engines draw differently. Where
+// it fails or is late, what was held passes, and the source goes on as if nothing had been.
 //
 // A move by KV is the engines' own: the source holds the request and hands it over, the destination
 // waits for the grant of a turn, and both tell what happens (moving, orphaned).
@@ -22,9 +21,9 @@
 //   phase     speaks    other        what ends it
 //   idle      -         -            begin()
 //   speaking  speaker   -            warm(); receive(); its last piece; its death: idle
-//   warming   speaker   warm-up      warmed(); warm_again(): warming, another; the warm-up's death,
-//   or give_up(): speaking; the
-//                                    speaker's last piece: over; its death: idle
+//   warming   speaker   warm-up      warmed(); warm_again(): warming; the warm-up's death, or
+//                                    give_up(): speaking; the speaker's last piece: over; its
+//                                    death: idle
 //   holding   (held)    heir         the heir's first piece: speaking; the heir's death, or
 //                                    give_up(): speaking; the speaker's last piece: over; its
 //                                    death: idle
@@ -77,8 +76,8 @@ class Relay {
   [[nodiscard]] Turn begin();
   // The turn of a warm-up, or kNoTurn unless speaking.
   [[nodiscard]] Turn warm();
-  // The warm-up has ended well, and much has passed meanwhile: the turn of another one, which has
-  // that as well. kNoTurn for any other turn.
+  // The warm-up has ended well, and much has passed meanwhile: the turn of another one, which
+  // computes that as well. kNoTurn for any other turn.
   [[nodiscard]] Turn warm_again(Turn turn);
   // The warm-up has ended well: the turn of the heir, which begins at passed(). kNoTurn for any
   // other turn.

@@ -139,7 +139,7 @@ void Expansion::conclude() {
   }
   unsure_ = shrinks_ = 0;
   const Times times = measured();
-  reckoning_.learn(window_, frames_, {times.compute, times.used});
+  learn(times);
   if (judge_trial(times) || give_back_unwanted()) return;
   grow(times);
 }
@@ -149,6 +149,13 @@ Expansion::Times Expansion::measured() const {
           window_.median([](const StepMeasure& s) { return s.blocks_used; }),
           window_.median([](const StepMeasure& s) { return s.blocks_wanted; }),
           window_.median(rate_of)};
+}
+
+void Expansion::learn(const Times& times) {
+  const bool fetched = reckoning_.learn(window_, frames_, {times.compute, times.used});
+  if (!failure_ || !fetched) return;
+  const bool is_faster = reckoning_.seconds_per_block() < kFasterLink * failure_->seconds_per_block;
+  failure_->faster = is_faster ? failure_->faster + 1 : 0;
 }
 
 std::size_t Expansion::stalled_steps() const {
@@ -170,7 +177,7 @@ std::uint32_t Expansion::fewest_that_fit(const Times& times, double tolerance) c
   const StepReckoning::Layer now{times.compute, times.used};
   std::uint32_t frames = kLeastFrames;
   while (!reckoning_.surely_fits(frames, to_be_used(frames, times), now, tolerance)) ++frames;
-  // From there on each step is played, of which there are few.
+  // Below, steps may have to be played, until the first that stalls.
   while (frames > kLeastFrames &&
          reckoning_.fits(frames - 1, to_be_used(frames - 1, times), now, tolerance)) {
     --frames;
@@ -190,8 +197,8 @@ std::uint32_t Expansion::fewest_to_try(const Times& times) const {
   if (options_.goal == Goal::memory)
     return std::max(failed, fewest_that_fit(times, options_.stall_share));
   std::uint32_t fewest = failed;
-  if (reckoning_.seconds_per_block() ==
-      0) {  // the first frames that hold more tell the link's time
+  if (reckoning_.seconds_per_block() == 0) {
+    // The first frames that hold more tell the link's time.
     if (frames_ < options_.layers) return frames_;
     fewest = std::max(fewest, most_that_hold(usable_blocks(frames_) + 1.0));
   } else {
@@ -201,7 +208,7 @@ std::uint32_t Expansion::fewest_to_try(const Times& times) const {
 }
 
 void Expansion::yield_to_stalls(const Times& times) {
-  reckoning_.learn(window_, frames_, {times.compute, times.used});
+  learn(times);
   fail(frames_);
   const std::uint32_t more = 1U << std::min(shrinks_++, 8U);
   const std::uint32_t reckoned = std::max(frames_ + more, fewest_that_fit(times, 0));
@@ -219,8 +226,8 @@ bool Expansion::fills(const Times& times, double used_before) const {
   return times.used < kNearlyAll * usable_blocks(frames_) && times.used > kStillFills * used_before;
 }
 
-// Whether more blocks are still used a second. The steps of a pool that fills carry
-// prompts, those of before may have carried none: they are compared with each other.
+// Whether a quarter more blocks still raise what is used a second. The steps of a pool that fills
+// carry prompts, those of before may have carried none: they are compared with each other.
 bool Expansion::rises(const Times& times, double least) {
   const auto last = trial_->risen;
   if (last && times.used < kOtherFill * last->used) return true;
@@ -275,20 +282,12 @@ bool Expansion::give_back_unwanted() {
   return true;
 }
 
-// Whether what failed is to be tried again.
-bool Expansion::is_refuted() {
-  if (!failure_) return false;
-  const bool is_faster = reckoning_.seconds_per_block() < kFasterLink * failure_->seconds_per_block;
-  failure_->refuted = is_faster ? failure_->refuted + 1 : 0;
-  return steps_ >= failure_->until || failure_->refuted >= kFasterWindows;
-}
-
 void Expansion::grow(const Times& times) {
   // One that cannot be judged yet goes on where layers turn out to take longer with more blocks.
   if (trial_ && !trial_->undecided &&
       reckoning_.compute_per_block() <= kOtherFill * trial_->compute_per_block)
     return;
-  if (is_refuted()) {
+  if (failure_ && (steps_ >= failure_->until || failure_->faster >= kFasterWindows)) {
     failure_.reset();
     // Where nothing streams, what is known of the link is old.
     if (frames_ == options_.layers) reckoning_.set_seconds_per_block(options_.seconds_per_block);

@@ -105,10 +105,11 @@ class Expansion {
   struct Failure {
     std::uint32_t frames = 0;
     double seconds_per_block = 0;
-    std::uint64_t until = 0;    // step
-    std::uint32_t refuted = 0;  // windows in a row in which the link was faster
+    std::uint64_t until = 0;   // step
+    std::uint32_t faster = 0;  // windows that fetched, in a row, with a faster link
   };
   [[nodiscard]] Times measured() const;
+  void learn(const Times& times);
   [[nodiscard]] std::size_t stalled_steps() const;  // of the window
   [[nodiscard]] double to_be_used(std::uint32_t frames, const Times& times) const;
   [[nodiscard]] std::uint32_t fewest_that_fit(const Times& times, double tolerance) const;
@@ -119,7 +120,6 @@ class Expansion {
   [[nodiscard]] double enough_used() const;
   [[nodiscard]] bool fills(const Times& times, double used_before) const;
   [[nodiscard]] bool rises(const Times& times, double least);
-  [[nodiscard]] bool is_refuted();
   [[nodiscard]] bool judge_trial(const Times& times);
   [[nodiscard]] bool give_back_unwanted();
   void grow(const Times& times);

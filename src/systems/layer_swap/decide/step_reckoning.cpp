@@ -15,19 +15,23 @@ constexpr double kTellingFill = 1.25;  // of the blocks used, to learn what bloc
 }  // namespace
 
 StepReckoning::StepReckoning(std::uint32_t layers, double seconds_per_block)
-    : layers_(layers), sustains_(layers + 1), seconds_per_block_(seconds_per_block) {
-  for (std::uint32_t frames = kLeastFrames; frames <= layers; ++frames)
-    sustains_[frames] = best_ring(layers, frames).sustains;
+    : layers_(layers), rings_(layers + 1), seconds_per_block_(seconds_per_block) {
+  for (std::uint32_t frames = kLeastFrames; frames <= layers; ++frames) {
+    const RingPlan plan = best_ring(layers, frames);
+    rings_[frames] = {plan.sustains, static_cast<double>(plan.streamed.size())};
+  }
 }
 
-void StepReckoning::learn(const StepWindow& window, std::uint32_t frames, const Layer& layer) {
+bool StepReckoning::learn(const StepWindow& window, std::uint32_t frames, const Layer& layer) {
   const auto fetches = [](const StepMeasure& s) { return s.fetched_blocks > 0; };
-  if (window.count(fetches) > window.size() / 2) {
+  const bool fetched = window.count(fetches) > window.size() / 2;
+  if (fetched) {
     seconds_per_block_ = window.median([](const StepMeasure& s) {
       return s.fetch_seconds / static_cast<double>(std::max<std::uint64_t>(s.fetched_blocks, 1));
     });
-    const double streamed = layers_ - frames + 2.0;
-    write_seconds_ = window.median([](const StepMeasure& s) { return s.write_seconds; }) / streamed;
+    const double blocks = layer.used * rings_[frames].streamed;
+    const double written = window.median([](const StepMeasure& s) { return s.write_seconds; });
+    write_per_block_ = blocks > 0 ? written / blocks : 0;
   }
   const auto learn_rise = [&](const Layer& from) {
     const double rise = (layer.compute - from.compute) / (layer.used - from.used);
@@ -39,33 +43,33 @@ void StepReckoning::learn(const StepWindow& window, std::uint32_t frames, const 
       learn_rise(*before_);
       anchor_ = layer;
     }
-    return;
+    return fetched;
   }
   if (anchor_) learn_rise(*anchor_);
   before_ = std::exchange(anchor_, layer);
+  return fetched;
 }
 
 StepTimes StepReckoning::step_of(double blocks, const Layer& now) const {
   return {.compute = now.compute + compute_per_block_ * (blocks - now.used),
           .fetch = blocks * seconds_per_block_,
           .whole_out = 0,
-          .write_back = write_seconds_};
+          .write_back = blocks * write_per_block_};
 }
 
 bool StepReckoning::surely_fits(std::uint32_t frames, double blocks, const Layer& now,
                                 double tolerance) const {
   if (frames == layers_) return true;
   const StepTimes step = step_of(blocks, now);
-  return step.fetch + step.write_back <= sustains_[frames] * step.compute * (1 + tolerance);
+  return step.fetch + step.write_back <= rings_[frames].sustains * step.compute * (1 + tolerance);
 }
 
 bool StepReckoning::fits(std::uint32_t frames, double blocks, const Layer& now,
                          double tolerance) const {
   if (surely_fits(frames, blocks, now, tolerance)) return true;
   const StepTimes step = step_of(blocks, now);
-  // Writes go the other way, but they wait for the same frames.
-  const double bearable = sustains_[frames] * step.compute * (1 + tolerance);
-  return std::max(step.fetch, step.write_back) <= bearable &&
+  const double busier_way = std::max(step.fetch, step.write_back);
+  return busier_way <= rings_[frames].sustains * step.compute * (1 + tolerance) &&
          stalled_share(layers_, frames, step) <= tolerance;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // StepReckoning foretells whether steps with fewer frames stall, from what steps have measured: how
-// long the link takes for a block, what streamed layers write, and how much longer a layer computes
-// when it reads more blocks.
+// long the link takes to bring a block and to take back what was written, and how much longer a
+// layer computes when it reads more blocks.
 //
 // Units: seconds of one layer; blocks.
 // Threads: not thread-safe; deterministic.
@@ -27,15 +27,14 @@ class StepReckoning {
   // To fetch a block takes so long; 0: not known.
   StepReckoning(std::uint32_t layers, double seconds_per_block);
 
-  // Takes over what the window says, whose steps had so many frames.
-  void learn(const StepWindow& window, std::uint32_t frames, const Layer& layer);
+  // Takes over what the window says, whose steps had so many frames. Answers whether they fetched,
+  // so that the link's time is of this window.
+  bool learn(const StepWindow& window, std::uint32_t frames, const Layer& layer);
   // Whether steps of so many frames that use so many blocks stall for at most `tolerance` of their
-  // time, where a layer does `now` what was measured. Plays a step where it is close, which takes
-  // some hundred microseconds for a hundred layers.
+  // time, where a layer does `now` what was measured. Plays some steps where it is close.
   [[nodiscard]] bool fits(std::uint32_t frames, double blocks, const Layer& now,
                           double tolerance) const;
-  // The same without playing, where writes count as if they went the same way: no is no more than
-  // perhaps.
+  // Likewise, and never plays: false where it is close.
   [[nodiscard]] bool surely_fits(std::uint32_t frames, double blocks, const Layer& now,
                                  double tolerance) const;
 
@@ -45,13 +44,17 @@ class StepReckoning {
   [[nodiscard]] double compute_per_block() const { return compute_per_block_; }
 
  private:
-  std::uint32_t layers_;
-  std::vector<double> sustains_;  // by frames: fetch time that a ring bears, in compute times
-  double seconds_per_block_ = 0;
-  double write_seconds_ = 0;  // of a streamed layer
-  double compute_per_block_ = 0;
+  struct Ring {
+    double sustains = 0;  // as RingPlan's
+    double streamed = 0;  // layers
+  };
   [[nodiscard]] StepTimes step_of(double blocks, const Layer& now) const;
 
+  std::uint32_t layers_;
+  std::vector<Ring> rings_;  // by frames
+  double seconds_per_block_ = 0;
+  double write_per_block_ = 0;  // used by a streamed layer, most of which it does not write
+  double compute_per_block_ = 0;
   std::optional<Layer> anchor_, before_;  // of earlier windows, each with other blocks
 };
 

@@ -85,7 +85,7 @@ Result<StepTiming> StepTimer::step(const StepTimes& times) {
 }
 
 double stalled_share(std::uint32_t layers, std::uint32_t frames, const StepTimes& times) {
-  constexpr int kSteps = 4;  // after two of them the moves repeat
+  constexpr int kSteps = 4;  // the first begin with the layers at home, or still on their way
   auto schedule = make_layer_schedule("fixed", {.layers = layers, .frames = frames});
   if (!schedule.ok()) return 1;
   StepTimer timer(*std::move(schedule));

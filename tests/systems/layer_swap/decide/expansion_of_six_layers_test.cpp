@@ -59,6 +59,10 @@ TEST(Expansion, ALinkIsBelievedToBeFasterWhenItIsByFarAndForLong) {
   six.serve(16, 0.0009, 2, 0);
   six.serve(16, 0.0018, 2, 0);
   EXPECT_THAT(six.events, ::testing::IsEmpty()) << "for a window";
+  six.serve(16, 0.0009, 2, 0);
+  six.serve(32, 0, 0, 0);
+  six.serve(16, 0.0018, 2, 0);
+  EXPECT_THAT(six.events, ::testing::IsEmpty()) << "windows that fetch nothing tell nothing";
   six.serve(48, 0.0009, 2, 0);
   EXPECT_THAT(six.events, ::testing::ElementsAre("2 away: wanted"));
 }
