@@ -111,7 +111,7 @@ def figures_of(tables: Tables) -> Dict[str, Any]:
     free_wins = [row for row in bursts if row["fcfs_over_free"] >= 4]
     grouped = [row for row in bursts if row["model"] != "Llama-2-7B"]
     unseen = tables["arxiv"] + tables["mooncake"]
-    every = bursts + tables["more_lent"] + tables["no_fallback"] + tables["fallback"] + tables["arxiv"]
+    every = bursts + tables["more_lent"] + tables["no_fallback"] + tables["fallback"] + unseen
     result: Dict[str, Any] = {
         "rows": len(bursts), "rows_lent_suffices": len(fit), "rows_lent_full": len(bursts) - len(fit),
         "rows_memory_bound": sum(row["memory_bound"] for row in bursts),

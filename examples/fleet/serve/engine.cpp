@@ -117,8 +117,11 @@ void Engine::run() {
     } else {
       for (const SequenceId id : batch.too_large) refuse(id);
     }
-    // A long one is kept for as long as nobody wants its room.
-    if (!batch.preemptions.empty() || scheduler_->status().waiting > 0) kept_.drop_beyond_limit();
+    // A long prefix is kept for as long as nobody wants its room.
+    if (kept_.is_beyond_limit() &&
+        (!batch.preemptions.empty() || scheduler_->status().waiting > 0)) {
+      kept_.drop_all();
+    }
     if (batch.computes()) {
       compute(batch);
     } else if (!batch.moves() && batch.too_large.empty()) {
@@ -152,6 +155,15 @@ void Engine::handle(Arrival& arrival) {
   has_to_wait(arrival.asked) ? wake(arrival) : begin(arrival);
 }
 
+Result<void> Engine::arrive(const schedule::Request& request) {
+  set_capacity();
+  auto arrived = scheduler_->arrive(request);
+  if (arrived.ok() || kept_.blocks() == 0) return arrived;
+  kept_.drop_all();
+  set_capacity();
+  return scheduler_->arrive(request);
+}
+
 void Engine::begin(Arrival& arrival) {
   Asked& asked = arrival.asked;
   const auto known = static_cast<std::uint32_t>(asked.prompt.size());
@@ -164,15 +176,12 @@ void Engine::begin(Arrival& arrival) {
                             .generated_tokens = asked.answered,
                             .cached_tokens = cached,
                             .cached_in = Tier::local};
-  set_capacity();
-  auto arrived = scheduler_->arrive(request);
-  if (!arrived.ok()) {
-    if (kept) cache_.release(kept->blocks);
+  auto arrived = arrive(request);
+  if (!arrived.ok() && kept) {
+    cache_.release(kept->blocks);
     kept.reset();
-    kept_.drop_all();
-    set_capacity();
     request.cached_tokens = 0;
-    arrived = scheduler_->arrive(request);
+    arrived = arrive(request);
   }
   if (!arrived.ok()) return arrival.out->refuse(arrived.error().message);
   Sequence sequence{.name = asked.name,
@@ -237,10 +246,11 @@ void Engine::compute(const schedule::Batch& batch) {
   };
   for (const SequenceId id : batch.decodes)
     add(id, static_cast<std::uint32_t>(sequences_.at(id).tokens.size()) - 1, 1, true);
-  for (const schedule::PrefillChunk& chunk : batch.prefills)
-    add(chunk.id, chunk.first, chunk.tokens, chunk.last);
   std::uint64_t prefilled = 0;
-  for (const schedule::PrefillChunk& chunk : batch.prefills) prefilled += chunk.tokens;
+  for (const schedule::PrefillChunk& chunk : batch.prefills) {
+    add(chunk.id, chunk.first, chunk.tokens, chunk.last);
+    prefilled += chunk.tokens;
+  }
   const std::vector<Token> tokens = cache_.compute(work);
   pace();
   must(scheduler_->commit(), "commit");

@@ -111,6 +111,8 @@ class Engine {
 
   void run();
   void refuse(SequenceId id);
+  // Gives up what is kept, where there is no room else.
+  [[nodiscard]] Result<void> arrive(const schedule::Request& request);
   void take_news();
   void handle(Arrival& arrival);
   void handle(Hangup& gone);

@@ -150,20 +150,13 @@ void Engine::grant(Incoming& incoming, migration::Position from) {
   if (from < incoming.asked.answered || from > note.generated_tokens)
     return tell(incoming, DestinationEvent::failed, "it was granted a position that it has not");
   rooms_ -= std::exchange(incoming.room, 0);
-  set_capacity();
   const SequenceId id{++last_};
-  const schedule::Request request{.id = id,
-                                  .prompt_tokens = note.prompt_tokens,
-                                  .max_new_tokens = note.max_new_tokens,
-                                  .generated_tokens = note.generated_tokens,
-                                  .cached_tokens = note.kv_tokens,
-                                  .cached_in = Tier::local};
-  auto arrived = scheduler_->arrive(request);
-  if (!arrived.ok() && kept_.blocks() > 0) {
-    kept_.drop_all();
-    set_capacity();
-    arrived = scheduler_->arrive(request);
-  }
+  const auto arrived = arrive({.id = id,
+                               .prompt_tokens = note.prompt_tokens,
+                               .max_new_tokens = note.max_new_tokens,
+                               .generated_tokens = note.generated_tokens,
+                               .cached_tokens = note.kv_tokens,
+                               .cached_in = Tier::local});
   if (!arrived.ok()) return tell(incoming, DestinationEvent::failed, arrived.error().message);
   tell(incoming, DestinationEvent::granted);
   steps_.reached("granted");

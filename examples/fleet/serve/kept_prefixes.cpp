@@ -32,10 +32,6 @@ void KeptPrefixes::drop_oldest() {
   kept_.pop_front();
 }
 
-void KeptPrefixes::drop_beyond_limit() {
-  while (blocks_ > most_) drop_oldest();
-}
-
 void KeptPrefixes::drop_all() {
   while (!kept_.empty()) drop_oldest();
 }

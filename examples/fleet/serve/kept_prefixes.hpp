@@ -31,8 +31,9 @@ class KeptPrefixes {
   // The longest that `prompt` begins with.
   [[nodiscard]] std::optional<Prefix> take(std::span<const Token> prompt);
   void drop_all();
-  void drop_beyond_limit();
   [[nodiscard]] std::uint32_t blocks() const noexcept { return blocks_; }
+  // By the one prefix that is longer.
+  [[nodiscard]] bool is_beyond_limit() const noexcept { return blocks_ > most_; }
 
  private:
   void drop_oldest();

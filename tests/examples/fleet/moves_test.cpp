@@ -156,6 +156,19 @@ TEST(FleetEngineAlone, KeepsWhatIsComputedAheadForAsLongAsNobodyWantsItsRoom) {
   EXPECT_EQ(a.metric("fleet_blocks_kept"), 0);
 }
 
+// Each fits beside it, but not all of them.
+TEST(FleetEngineAlone, GivesUpALongPrefixBeforeAnAnswerWaitsForItsRoom) {
+  const Keeper keeper;
+  const FleetEngine a(keeper, "engine-a", {"--iteration-ms", "2", "--blocks", "64"});
+  Json ahead = request_of(router::test::some_prompt(6, 500), 6, 1);
+  ahead["aqua"] = {{"request", "r"}, {"turn", 1}};
+  EXPECT_EQ(ask(a.url(), ahead).ids.size(), 1U);
+  ASSERT_TRUE(becomes([&] { return a.metric("fleet_blocks_kept") > 30; }));
+  Clients clients(a.url(), 3, 300);
+  EXPECT_TRUE(becomes([&] { return a.metric("fleet_blocks_kept") == 0; }));
+  clients.expect_all_right();
+}
+
 // As a stream does, by the end of its connection.
 TEST(FleetEngineAlone, EndsAWholeAnswerWhoseClientHasGone) {
   constexpr int kTokens = 1500;
