@@ -77,9 +77,17 @@ class Peer:
     def receive(self, sequence: int) -> None:
         blocks = peer.blocks_of(sequence, False)
         begun = now()
-        arrived = []
-        if not self.until(lambda: arrived.extend(self.streamer.arrived()) or arrived):
+        arrived, cut_off = [], []
+
+        def is_told() -> bool:
+            arrived.extend(self.streamer.arrived())
+            cut_off.extend(each for each in self.streamer.cut_off() if each.sequence == sequence)
+            return bool(arrived or cut_off)
+
+        if not self.until(is_told):
             return say(failed="nothing came", seconds=now() - begun)
+        if not arrived:
+            return say(failed="told that it does not come", seconds=now() - begun)
         [each] = arrived
         with self.streamer.stream_in(each.sequence, blocks) as incoming:
             incoming.wait()

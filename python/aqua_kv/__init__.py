@@ -35,6 +35,7 @@ from .handoff import (
 from .kv_range import KvRange, TensorPages
 from .kv_stream import (
     Arrived,
+    CutOff,
     KvShape,
     Parallelism,
     StreamerStatus,
@@ -64,7 +65,7 @@ from .weights import NewWeight, SharedWeights, WeightTensor, publish_weights
 
 __all__ = [
     "Access", "AquaTensor", "Arrived", "BlockMove", "BlockPool", "BudgetReason", "Callbacks",
-    "Code", "CopyStatus", "Delivery", "DeliveryOutcome", "DeviceArray", "DeviceBytes",
+    "Code", "CopyStatus", "CutOff", "Delivery", "DeliveryOutcome", "DeviceArray", "DeviceBytes",
     "ElasticPool", "EmulatedGpu", "Error", "Holder", "KvPool", "KvPoolPlane", "KvPoolShape",
     "KvPoolStatus", "KvRange", "KvShape", "LayerPlane", "LayerPool", "LayerPoolChange",
     "LayerPoolStatus", "Layout", "LoadBand", "LoadProfile", "LoadReport", "LogLevel",

@@ -295,6 +295,9 @@ CALLS: "dict[str, list[Any]]" = {
     "aqua_stream_in_free": [st.StreamInHandle],
     "aqua_streamer_finish": [st.StreamerHandle, c_uint64, c_size_t, _OUT_INT],
     "aqua_streamer_superseded": [st.StreamerHandle, POINTER(POINTER(c_uint64)), _OUT_SIZE],
+    "aqua_streamer_cut_off": [
+        st.StreamerHandle, POINTER(POINTER(POINTER(st.CCutOff))), _OUT_SIZE,
+    ],
 }
 
 # What returns something else.

@@ -88,6 +88,7 @@ STRUCTS = {
     "aqua_streamer_status": _streamer_structs.CStreamerStatus,
     "aqua_stream_out_options": _streamer_structs.CStreamOutOptions,
     "aqua_arrived": _streamer_structs.CArrived,
+    "aqua_cut_off": _streamer_structs.CCutOff,
     "aqua_pool": _structs.PoolHandle, "aqua_emulated_memory": _structs.MemoryHandle,
 }
 

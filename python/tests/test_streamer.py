@@ -26,7 +26,7 @@ from stream_ranks import (
 )
 
 import aqua_kv
-from aqua_kv import Code, KvShape, Parallelism, StreamGroup, Streamer
+from aqua_kv import Code, CutOff, KvShape, Parallelism, StreamGroup, Streamer
 
 
 @pytest.fixture
@@ -245,6 +245,9 @@ def test_what_was_kept_survives_a_sender_that_is_killed_and_half_a_sequence_does
         sender.kill()
         sender.communicate()
     for rank in decode:
+        while not (cut_off := rank.streamer.cut_off()):
+            assert rank.streamer.wait(20000)
+        assert cut_off == [CutOff(8, attempt=1)]
         assert rank.arrival().sequence == 7
         rank.take(7)
         assert rank.is_equal(5)

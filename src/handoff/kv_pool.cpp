@@ -165,6 +165,9 @@ Result<void> KvPool::confirm(std::uint64_t number) {
 std::vector<std::uint64_t> KvPool::superseded() {
   return parts_->member->superseded();
 }
+std::vector<ParcelHead> KvPool::cut_off() {
+  return parts_->member->cut_off();
+}
 
 bool KvPool::is_connected() const {
   return parts_->member->status().connected;

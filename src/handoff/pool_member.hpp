@@ -64,6 +64,7 @@ class PoolMember {
   [[nodiscard]] std::vector<Delivery> deliveries();
   [[nodiscard]] Result<void> confirm(std::uint64_t number);
   [[nodiscard]] std::vector<std::uint64_t> superseded();
+  [[nodiscard]] std::vector<ParcelHead> cut_off();
   [[nodiscard]] Result<void> admit(const std::string& from, std::uint32_t parcels);
   // The number by which the keeper knows a parcel that is open. Errors: as check_open();
   // failed_precondition also while it is reserved.
@@ -178,6 +179,7 @@ class PoolMember {
   std::uint64_t last_given_ AQUA_GUARDED_BY(mu_) = 0;
   std::vector<Delivery> deliveries_ AQUA_GUARDED_BY(mu_);
   std::vector<std::uint64_t> superseded_ AQUA_GUARDED_BY(mu_);
+  std::deque<ParcelHead> cut_off_ AQUA_GUARDED_BY(mu_);
   std::size_t wanted_ AQUA_GUARDED_BY(mu_) = 0;  // parcels at hand
   std::size_t wanted_blocks_ AQUA_GUARDED_BY(mu_) =
       0;                                        // that allocate() was last asked for in vain

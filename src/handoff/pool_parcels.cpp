@@ -127,6 +127,12 @@ std::vector<std::uint64_t> PoolMember::superseded() {
   return std::exchange(superseded_, {});
 }
 
+std::vector<ParcelHead> PoolMember::cut_off() {
+  const MutexLock lock(mu_);
+  const std::deque<ParcelHead> told = std::exchange(cut_off_, {});
+  return {told.begin(), told.end()};
+}
+
 void PoolMember::ask(const Opening& opening) {
   step("open");
   pool_wire::Open request;
@@ -213,6 +219,11 @@ void PoolMember::ask(const Recalling& recalling) {
 
 void PoolMember::hear(const ParcelNews& told) {
   if (told.event == ParcelEvent::taken_superseded) return lose(told.number);
+  if (told.event == ParcelEvent::cut_off) {
+    if (cut_off_.size() == Carrier::kMostCutOff) cut_off_.pop_front();
+    cut_off_.push_back(told.head);
+    return news_->tell();
+  }
   const auto given = std::find_if(given_.begin(), given_.end(), [&](const auto& entry) {
     return entry.second.at_keeper == told.number;
   });
@@ -232,6 +243,7 @@ void PoolMember::hear(const ParcelNews& told) {
       deliver(given->first, Delivery::Outcome::cancelled);
       break;
     case ParcelEvent::taken_superseded:
+    case ParcelEvent::cut_off:
       break;
   }
 }

@@ -156,6 +156,10 @@ std::vector<std::uint64_t> SegmentCarrier::superseded() {
   return parts_->taker->superseded();
 }
 
+std::vector<ParcelHead> SegmentCarrier::cut_off() {
+  return parts_->parcels->cut_off();
+}
+
 bool SegmentCarrier::wait(std::chrono::milliseconds patience) {
   return parts_->news->wait(patience);
 }

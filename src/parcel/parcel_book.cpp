@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of the record; how one call moves other parcels is in parcel_moves.cpp.
+// What is asked of the record; how one call moves other parcels is in
+// parcel_moves.cpp, what members are told in parcel_news.cpp.
 //
 // Of all parcels of an id at most one is complete and not replaced: closing one ends or replaces
 // those that were.
@@ -218,6 +219,7 @@ Result<void> ParcelBook::close(MemberNumber giver, std::uint64_t number, std::ui
 Result<void> ParcelBook::recall(MemberNumber giver, std::uint64_t number) {
   AQUA_ASSIGN(const Record* const record, given("recall", giver, number));
   if (record->was_taken) return wrong_state("recall: parcel ", number, " is taken, or was");
+  if (!record->carried) tell_cut_off(number);
   end_parcel(number);
   return {};
 }
@@ -280,6 +282,7 @@ Result<void> ParcelBook::cancel(const std::string& id) {
       Record& record = parcels_.at(number);
       if (is_taken(record.state)) continue;
       tell_giver(record, number, ParcelEvent::cancelled);
+      tell_cut_off(number);
       end_parcel(number);
       any = true;
     }
@@ -305,7 +308,10 @@ void ParcelBook::gone(MemberNumber member) {
     const bool is_open = record.state == ParcelState::open || record.state == ParcelState::reserved;
     if (is_open && record.giver == member) unfilled.push_back(number);
   }
-  for (const std::uint64_t number : unfilled) end_parcel(number);
+  for (const std::uint64_t number : unfilled) {
+    if (!parcels_.at(number).carried) tell_cut_off(number);
+    end_parcel(number);
+  }
 }
 
 void ParcelBook::end(MemberNumber member) {

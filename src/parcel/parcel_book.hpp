@@ -19,6 +19,10 @@
 // had promised room for, wherever it is taken. What still lodges when it is finished uses up one
 // then, so that its taker can say so anew.
 //
+// Who was to get a parcel that ends before it is complete, or is taken back, is told so: who has
+// promised room for it, else all of its role. One that a higher turn ends is not cut off by that,
+// nor what a courier carries by the end of that courier: it is carried again.
+//
 // Threads: none of its own; the keeper calls it on one. Pure: no I/O, no clock.
 // Errors:  a call that fails changes nothing. not_found: the caller is no member, or has no such
 //          parcel.
@@ -27,6 +31,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -49,10 +54,17 @@ enum class ParcelEvent : std::uint8_t {
   superseded,        // giver: a higher turn of the id counts
   cancelled,         // giver: by name, before it was taken
   taken_superseded,  // taker: a higher turn of the id counts
+  cut_off,           // who was to take it: it does not come under this turn
 };
+// Whether it is the last that a giver hears of a parcel.
+[[nodiscard]] constexpr bool is_an_end(ParcelEvent event) {
+  return event == ParcelEvent::confirmed || event == ParcelEvent::superseded ||
+         event == ParcelEvent::cancelled;
+}
 struct ParcelNews {
   std::uint64_t number = 0;
   ParcelEvent event = ParcelEvent::opened;
+  ParcelHead head{};  // of cut_off, whose hearer knows no number: its id and turn
   friend bool operator==(const ParcelNews&, const ParcelNews&) = default;
 };
 
@@ -69,10 +81,11 @@ class ParcelBook {
  public:
   static constexpr std::size_t kMostParcels = 1 << 16;
   static constexpr std::size_t kMostEndedIds = 1 << 16;  // whose turns are remembered
-  static constexpr std::size_t kMostNews = 1 << 16;      // that a giver has not been told
-  static constexpr std::size_t kMostRoomRoles = 4096;    // of which one receiver has spoken
-  static constexpr std::size_t kLongestId = 256;         // bytes
-  static constexpr std::size_t kLongestNote = 4096;      // bytes
+  // That a giver has not been told; of what is cut off no more is remembered for a taker.
+  static constexpr std::size_t kMostNews = 1 << 16;
+  static constexpr std::size_t kMostRoomRoles = 4096;  // of which one receiver has spoken
+  static constexpr std::size_t kLongestId = 256;       // bytes
+  static constexpr std::size_t kLongestNote = 4096;    // bytes
 
   struct Record {
     std::string id{};
@@ -168,6 +181,11 @@ class ParcelBook {
   // waits for another one instead.
   [[nodiscard]] Result<void> finish(MemberNumber taker, std::uint64_t number,
                                     ParcelEvent what = ParcelEvent::confirmed);
+  // For who carries parcels from another keeper, where this one was cut off before it was carried:
+  // all of the role are told, unless what has come of this id was given under this turn or a higher
+  // one. failed_precondition: the caller carries nothing.
+  [[nodiscard]] Result<void> tell_cut_off(MemberNumber courier, const std::string& role,
+                                          const ParcelHead& head);
   // Ends what nobody has taken of this id. not_found: there is nothing.
   [[nodiscard]] Result<void> cancel(const std::string& id);
 
@@ -177,9 +195,9 @@ class ParcelBook {
   // Its end is proven: what it had taken waits again. (Not known: nothing.)
   void end(MemberNumber member);
 
-  // What the member has not been told, at most so much, the oldest first.
-  [[nodiscard]] std::vector<ParcelNews> take_news(MemberNumber member,
-                                                  std::size_t most = kMostNews);
+  // What the member has not been told, the oldest first, as long as it fits. (Empty: all does.)
+  using Fits = std::function<bool(const ParcelNews&)>;
+  [[nodiscard]] std::vector<ParcelNews> take_news(MemberNumber member, const Fits& fits = {});
   [[nodiscard]] bool has_news(MemberNumber member) const { return news_.contains(member); }
   // Parcels that have ended since the last call, for whoever has their bytes.
   [[nodiscard]] std::vector<std::uint64_t> take_ended();
@@ -244,8 +262,10 @@ class ParcelBook {
            (record.peer.empty() || record.peer == member.courier->peer);
   }
   void fence(std::uint64_t by);
-  void tell(MemberNumber member, std::uint64_t number, ParcelEvent event);
+  void tell(MemberNumber member, const ParcelNews& news);
   void tell_giver(Record& record, std::uint64_t number, ParcelEvent event);
+  // Those who were to get it.
+  void tell_cut_off(std::uint64_t number);
   [[nodiscard]] bool promise(std::uint64_t number);
   // Who else has room for an earlier parcel of this id and between these roles; 0: nobody.
   [[nodiscard]] MemberNumber host_of(const Record& record) const;

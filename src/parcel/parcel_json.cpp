@@ -51,8 +51,9 @@ std::string hex_of(std::string_view bytes) {
   return to_hex({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
 }
 
-constexpr std::array kEvents{ParcelEvent::opened, ParcelEvent::confirmed, ParcelEvent::superseded,
-                             ParcelEvent::cancelled, ParcelEvent::taken_superseded};
+constexpr std::array kEvents{ParcelEvent::opened,           ParcelEvent::confirmed,
+                             ParcelEvent::superseded,       ParcelEvent::cancelled,
+                             ParcelEvent::taken_superseded, ParcelEvent::cut_off};
 
 }  // namespace
 
@@ -68,6 +69,8 @@ const char* name_of(ParcelEvent event) {
       return "cancelled";
     case ParcelEvent::taken_superseded:
       return "taken superseded";
+    case ParcelEvent::cut_off:
+      return "cut off";
   }
   return "";
 }
@@ -138,7 +141,12 @@ ParcelHead read_head(JsonObject& object) {
 }
 
 Json json_of(const ParcelNews& news) {
-  return {{"number", news.number}, {"event", name_of(news.event)}};
+  Json json{{"number", news.number}, {"event", name_of(news.event)}};
+  if (news.event == ParcelEvent::cut_off) {
+    json["id"] = news.head.id;
+    json["turn"] = news.head.turn;
+  }
+  return json;
 }
 
 ParcelEvent read_event(JsonObject& object, const char* key) {
@@ -154,6 +162,7 @@ Result<ParcelNews> read_news(const Json& json) {
   JsonObject object(json, "keeper: told");
   ParcelNews news{.number = read_number(object, "number")};
   news.event = read_event(object, "event");
+  if (news.event == ParcelEvent::cut_off) news.head = read_head(object);
   AQUA_TRY(object.finish());
   return news;
 }
@@ -174,6 +183,11 @@ std::size_t packet_bytes(const Parcel& parcel) {
     bytes += digits(first) + digits(count) + 2;
   });
   return bytes;
+}
+
+std::size_t packet_bytes(const ParcelNews& news) {
+  constexpr std::size_t kAround = 128;
+  return kAround + 2 * news.head.id.size();
 }
 
 Result<void> check_bytes(const Parcel& parcel) {

@@ -31,11 +31,10 @@ inline constexpr std::size_t kMostParcelBytes = kMaxPacket - 1024;
 [[nodiscard]] nlohmann::json json_of(const ParcelNews& news);
 [[nodiscard]] Result<ParcelNews> read_news(const nlohmann::json& json);
 
-// What one piece of news takes of a packet at most.
-inline constexpr std::size_t kNewsBytes = 64;
-
 // What a parcel takes of a packet at most.
 [[nodiscard]] std::size_t packet_bytes(const Parcel& parcel);
+// What a piece of news does.
+[[nodiscard]] std::size_t packet_bytes(const ParcelNews& news);
 // invalid_argument: it is larger than kMostParcelBytes, since its blocks are many and scattered.
 [[nodiscard]] Result<void> check_bytes(const Parcel& parcel);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one call does to other parcels, and what is told of it.
+// What one call does to other parcels.
 #include <algorithm>
 #include <utility>
 
@@ -26,21 +26,12 @@ void ParcelBook::fence(std::uint64_t by) {
       case ParcelState::taken:
       case ParcelState::confirmed:
         if (!std::exchange(record.superseded, true)) {
-          tell(record.taker, number, ParcelEvent::taken_superseded);
+          tell(record.taker, {.number = number, .event = ParcelEvent::taken_superseded});
         }
         break;
     }
   }
   queue(id);
-}
-
-void ParcelBook::tell(MemberNumber member, std::uint64_t number, ParcelEvent event) {
-  if (is_member(member)) news_[member].push_back({number, event});
-}
-
-// The last that its giver hears of it.
-void ParcelBook::tell_giver(Record& record, std::uint64_t number, ParcelEvent event) {
-  tell(std::exchange(record.giver, 0), number, event);
 }
 
 // Has whoever of its role has most room for it receive it. False: nobody has any.
@@ -103,7 +94,7 @@ void ParcelBook::open_reserved(const Roles& roles) {
   while (!numbers.empty() && promise(*numbers.begin())) {
     const std::uint64_t number = *numbers.begin();
     numbers.erase(numbers.begin());
-    tell(parcels_.at(number).giver, number, ParcelEvent::opened);
+    tell(parcels_.at(number).giver, {.number = number, .event = ParcelEvent::opened});
   }
   if (numbers.empty()) reserved_.erase(waiting);
 }
@@ -198,17 +189,6 @@ std::uint64_t ParcelBook::next_for(MemberNumber member) const {
   look_into(of_role_, known.role);
   if (known.courier) look_into(of_peer_, std::pair(known.role, known.courier->peer));
   return next;
-}
-
-std::vector<ParcelNews> ParcelBook::take_news(MemberNumber member, std::size_t most) {
-  const auto found = news_.find(member);
-  if (found == news_.end()) return {};
-  std::vector<ParcelNews>& all = found->second;
-  const auto end = all.begin() + static_cast<std::ptrdiff_t>(std::min(most, all.size()));
-  std::vector<ParcelNews> told(all.begin(), end);
-  all.erase(all.begin(), end);
-  if (all.empty()) news_.erase(found);
-  return told;
 }
 
 std::vector<std::uint64_t> ParcelBook::take_ended() {

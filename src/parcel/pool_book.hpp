@@ -113,12 +113,16 @@ class PoolBook {
   std::uint32_t release_quarantined() { return blocks_.release_quarantined(); }
 
   // As ParcelBook's.
+  [[nodiscard]] Result<void> tell_cut_off(MemberNumber courier, const std::string& role,
+                                          const ParcelHead& head) {
+    return parcels_.tell_cut_off(courier, role, head);
+  }
   void number_after(std::uint64_t last) { parcels_.number_after(last); }
   // Parcels that have ended since the last call, for whoever else has something of them.
   [[nodiscard]] std::vector<std::uint64_t> take_ended() { return std::exchange(ended_, {}); }
   [[nodiscard]] std::vector<ParcelNews> take_news(MemberNumber member,
-                                                  std::size_t most = ParcelBook::kMostNews) {
-    return parcels_.take_news(member, most);
+                                                  const ParcelBook::Fits& fits = {}) {
+    return parcels_.take_news(member, fits);
   }
   // Whether a member has a block, or has taken a parcel.
   [[nodiscard]] bool has_any(MemberNumber member) const {

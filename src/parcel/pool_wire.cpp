@@ -97,6 +97,12 @@ Json to_json(const ListPools& asked) {
 Json to_json(const RemovePool& asked) {
   return {{"op", "pool-remove"}, {"pool", asked.pool}};
 }
+Json to_json(const TellCutOff& asked) {
+  return {{"op", "pool-cut-off"},
+          {"role", asked.role},
+          {"id", asked.head.id},
+          {"turn", asked.head.turn}};
+}
 Json to_json(const Release& asked) {
   return {{"op", "pool-release"}, {"pool", asked.pool}};
 }
@@ -206,12 +212,13 @@ std::optional<PoolRequest> read_pool_request(JsonObject& object, std::string_vie
   if (operation == "finish") {
     Finish asked{.number = read_number(object, "number")};
     if (object.has("what")) asked.what = read_event(object, "what");
-    if (asked.what == ParcelEvent::opened || asked.what == ParcelEvent::taken_superseded) {
-      object.fail("what is nothing that a giver is told at last");
-    }
+    if (!is_an_end(asked.what)) object.fail("what is nothing that a giver is told at last");
     return asked;
   }
   if (operation == "cancel") return Cancel{.pool = read_pool(object), .id = object.text("id")};
+  if (operation == "cut-off") {
+    return TellCutOff{.role = object.text("role"), .head = read_head(object)};
+  }
   if (operation == "leave") return Leave{};
   if (operation == "list") return ListPools{.first = object.count("first", 0, kMostCount)};
   if (operation == "remove") return RemovePool{.pool = read_pool(object)};

@@ -109,6 +109,11 @@ struct Finish {
   std::uint64_t number = 0;
   ParcelEvent what = ParcelEvent::confirmed;
 };
+// Of who carries parcels: one that was to come from another keeper does not.
+struct TellCutOff {
+  std::string role;
+  ParcelHead head;
+};
 struct Cancel {
   std::string pool;
   std::string id;
@@ -133,9 +138,10 @@ struct MoveQuota {
   std::string to;
   std::uint32_t slabs = 0;
 };
-using PoolRequest = std::variant<JoinPool, AddSlabs, FetchSlabs, Grant, GiveBack, Share, Offer,
-                                 Open, Close, Recall, Confirm, Accept, Finish, Cancel, Leave,
-                                 ListPools, RemovePool, Release, MoveQuota, Admit, Renew>;
+using PoolRequest =
+    std::variant<JoinPool, AddSlabs, FetchSlabs, Grant, GiveBack, Share, Offer, Open, Close, Recall,
+                 Confirm, Accept, Finish, Cancel, Leave, ListPools, RemovePool, Release, MoveQuota,
+                 Admit, Renew, TellCutOff>;
 
 struct PoolReply {
   bool make = false, later = false;

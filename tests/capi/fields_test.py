@@ -44,6 +44,7 @@ TWINS = {
     "aqua_streamer_status": "StreamerStatus",
     "aqua_stream_out_options": "StreamOutOptions",
     "aqua_arrived": "Arrived",
+    "aqua_cut_off": "CutOff",
     "aqua_packer_options": "PackerOptions",
     "aqua_packer_engine": "EngineSpec",
     "aqua_packer_request": "RequestSpec",

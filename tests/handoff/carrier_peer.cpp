@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "aqua/handoff/segment_carrier.hpp"
+#include "base/concat.hpp"
 #include "tests/handoff/delivered.hpp"
 #include "tests/handoff/small_carrier.hpp"
 #include "tests/handoff/stamped_cache.hpp"
@@ -64,6 +65,7 @@ class CarrierPeer {
     if (verb == "take") return take(number(words));
     if (verb == "turn") return std::to_string(taken_.back().turn);
     if (verb == "superseded") return superseded();
+    if (verb == "cut-off") return cut_off();
     if (verb == "check") return check();
     if (verb == "finish") return finish();
     if (verb == "give") return give(number(words));
@@ -172,6 +174,15 @@ class CarrierPeer {
     for (;;) {
       const auto told = carrier_->superseded();
       if (!told.empty()) return std::to_string(told.size());
+      if (!wait()) return "no keeper";
+    }
+  }
+  std::string cut_off() {
+    for (;;) {
+      std::string told;
+      for (const ParcelHead& head : carrier_->cut_off())
+        told += concat(told.empty() ? "" : " ", head.id, ".", head.turn);
+      if (!told.empty()) return told;
       if (!wait()) return "no keeper";
     }
   }

@@ -8,7 +8,7 @@
 #include "aqua/handoff/pools.hpp"
 #include "aqua/handoff/segment_carrier.hpp"
 #include "base/internals.hpp"
-#include "tests/handoff/carrier_contract.hpp"
+#include "tests/handoff/copying_carrier_contract.hpp"
 #include "tests/handoff/memory_carrier.hpp"
 #include "tests/handoff/small_carrier.hpp"
 #include "tests/handoff/stamped_cache.hpp"

@@ -209,6 +209,10 @@ class MemoryCarrier final : public Carrier {
     hear();
     return std::exchange(superseded_, {});
   }
+  std::vector<ParcelHead> cut_off() override {
+    hear();
+    return std::exchange(cut_off_, {});
+  }
 
   bool wait(std::chrono::milliseconds /*patience*/) override {
     hub_.wait_for_copies();
@@ -250,6 +254,10 @@ class MemoryCarrier final : public Carrier {
     for (const ParcelNews& told : hub_.book.take_news(self_)) {
       const auto* const record = hub_.book.find(told.number);
       if (told.event == ParcelEvent::opened) continue;
+      if (told.event == ParcelEvent::cut_off) {
+        cut_off_.push_back(told.head);
+        continue;
+      }
       if (told.event == ParcelEvent::taken_superseded) {
         if (record != nullptr && record->taker == self_) superseded_.push_back(told.number);
         continue;
@@ -267,6 +275,7 @@ class MemoryCarrier final : public Carrier {
   const Layout& layout_;
   const MemberNumber self_;
   std::vector<std::uint64_t> superseded_;
+  std::vector<ParcelHead> cut_off_;
   std::uint64_t last_refused_ = std::uint64_t{1} << 40;  // numbers that no parcel has
   unsigned landed_ = 0;
   bool capturing_ = false;

@@ -77,6 +77,7 @@ TEST_F(KilledSegmentCarrier, WhatItsGiverHasKeptOutlivesIt) {
     ASSERT_EQ(giver->ask("begin b 1"), "ok") << "which goes with it";
     giver->kill();
     until_members(1);
+    EXPECT_EQ(taker->ask("cut-off"), "b.1");
     EXPECT_EQ(taker->ask("take 1"), "a");
     EXPECT_EQ(taker->ask("finish"), "ok");
     EXPECT_EQ(taker->ask("leave"), "ok");
@@ -99,6 +100,9 @@ TEST_P(GiverOverSegmentsKilledAtStep, LeavesNothingAndAnotherBeginsAnewInItsRoom
     first->kill();
     until_members(1);
     while (!kept().empty()) std::this_thread::yield();  // what was committed has gone with it
+    if (GetParam() != "open") {                         // of which the keeper had not heard
+      EXPECT_EQ(taker->ask("cut-off"), "a.1");
+    }
     const Member second = prefill();
     ASSERT_EQ(second->ask("carry a 2 6 88"), "ok");
     EXPECT_EQ(taker->ask("take 1"), "a");

@@ -39,56 +39,7 @@ class NaiveParcels {
     return {};
   }
   Said begin(std::uint64_t m, const std::string& role, const ParcelHead& head, bool reserved,
-             std::uint64_t since = 0) {
-    if (!there(m)) return Code::not_found;
-    if (highest_.contains(head.id) && head.turn <= highest_[head.id]) return Code::aborted;
-    std::uint64_t continues = 0;
-    for (const Row& row : rows_) {
-      if (row.record.id != head.id || row.record.taker != m) continue;
-      if (row.record.superseded) return Code::aborted;
-      continues = row.number;
-    }
-    highest_[head.id] = head.turn;
-    rows_.push_back({++last_,
-                     {.id = head.id,
-                      .turn = head.turn,
-                      .given_turn = since != 0 ? since : head.turn,
-                      .role = role,
-                      .state = reserved ? ParcelState::reserved : ParcelState::open,
-                      .giver = m,
-                      .from = members_[m].role,
-                      .needs_room = reserved,
-                      .carried = members_[m].courier.has_value(),
-                      .continues = continues}});
-    const std::uint64_t newest = last_;
-    for (const Row& row : rows_) {
-      ParcelBook::Record& record = rows_.back().record;
-      if (record.state != ParcelState::reserved || row.number == newest) continue;
-      if (row.record.id != head.id || row.record.role != role) continue;
-      if (!row.record.needs_room) continue;
-      if (row.record.from != record.from) continue;
-      const std::uint64_t host = row.record.receiver + row.record.taker;  // one of them is 0
-      if (!there(host) || host == m || !may_take(host, record)) continue;
-      record.state = ParcelState::open;
-      record.receiver = host;
-      record.lodges = true;
-    }
-    remove_if([&](const Row& row) {
-      if (row.number == newest || row.record.id != head.id || !is_unfilled(row)) return false;
-      tell(row.record.giver, row.number, ParcelEvent::superseded);
-      return true;
-    });
-    for (Row& row : rows_) {
-      if (row.record.id != head.id || row.record.taker == 0 || row.number == continues) continue;
-      if (row.record.superseded) continue;
-      row.record.superseded = true;
-      tell(row.record.taker, row.number, ParcelEvent::taken_superseded);
-    }
-    quiet_ = newest;  // a reservation that is met at once is no news
-    match();
-    quiet_ = 0;
-    return {};
-  }
+             std::uint64_t since = 0);
   Said close(std::uint64_t m, std::uint64_t number, std::uint32_t tokens) {
     Row* const row = mine(m, number);
     if (row == nullptr) return Code::not_found;
@@ -118,20 +69,7 @@ class NaiveParcels {
     return {};
   }
   // Nothing: as 0 of ParcelBook's, too.
-  Said resume(std::uint64_t m, const std::string& id, std::uint64_t since) {
-    if (!there(m)) return Code::not_found;
-    if (closed_[id] == 0 || closed_[id] < since) return {};
-    for (Row& row : rows_) {
-      ParcelBook::Record& record = row.record;
-      if (record.id != id || record.given_turn != since || is_unfilled(row)) continue;
-      if (record.state == ParcelState::confirmed || record.replaced) continue;
-      if (record.superseded) return Code::aborted;
-      if (there(record.giver) && record.giver != m) return Code::failed_precondition;
-      record.giver = m;
-      return {};
-    }
-    return closed_[id] > since ? Code::cancelled : Code::already_exists;
-  }
+  Said resume(std::uint64_t m, const std::string& id, std::uint64_t since);
   Said renew(std::uint64_t m, std::uint64_t number, std::uint64_t above) {
     Row* const row = its(m, number);
     if (row == nullptr) return Code::not_found;
@@ -143,6 +81,7 @@ class NaiveParcels {
     const Row* const row = mine(m, number);
     if (row == nullptr) return Code::not_found;
     if (row->record.was_taken) return Code::failed_precondition;
+    if (!row->record.carried) cut_off(*row);
     remove_if([&](const Row& other) { return other.number == number; });
     match();
     return {};
@@ -197,11 +136,13 @@ class NaiveParcels {
     remove_if([&](const Row& row) {
       if (row.record.id != id || row.record.taker != 0) return false;
       tell(row.record.giver, row.number, ParcelEvent::cancelled);
+      cut_off(row);
       return true;
     });
     match();
     return rows_.size() == before ? Said(Code::not_found) : Said();
   }
+  Said tell_cut_off(std::uint64_t m, const std::string& role, const ParcelHead& head);
   void gone(std::uint64_t m) {
     if (!there(m)) return;
     members_[m].is_gone = true;
@@ -211,7 +152,11 @@ class NaiveParcels {
       row.record.receiver = 0;
       row.record.lodges = false;
     }
-    remove_if([&](const Row& row) { return is_unfilled(row) && row.record.giver == m; });
+    remove_if([&](const Row& row) {
+      if (!is_unfilled(row) || row.record.giver != m) return false;
+      if (!row.record.carried) cut_off(row);
+      return true;
+    });
     match();
   }
   void end(std::uint64_t m) {
@@ -287,6 +232,14 @@ class NaiveParcels {
   }
   void tell(std::uint64_t m, std::uint64_t number, ParcelEvent event) {
     if (there(m)) news_[m].push_back({number, event});
+  }
+  // Who was to get it.
+  void cut_off(const Row& row) {
+    for (const auto& [m, member] : members_) {
+      const bool any = row.record.receiver == 0 && member.role == row.record.role;
+      if (!there(m) || !(any ? may_take(m, row.record) : m == row.record.receiver)) continue;
+      news_[m].push_back({row.number, ParcelEvent::cut_off, {row.record.id, row.record.turn}});
+    }
   }
   template <typename Which>
   void remove_if(const Which& which) {

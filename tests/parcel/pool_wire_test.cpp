@@ -47,7 +47,8 @@ std::vector<PoolRequest> one_of_each() {
           Release{"pool"},
           MoveQuota{"pool", "prefill", "decode", 3},
           Admit{"prefill", 65536},
-          Renew{9, 12}};
+          Renew{9, 12},
+          TellCutOff{"decode", {"r", 4}}};
 }
 
 TEST(PoolWire, AParcelThatCannotBeReadTakesNoOtherWithIt) {
@@ -94,11 +95,9 @@ TEST(PoolWire, RepliesAndRefusalsArrive) {
   reply.parcels[0].segment = {.number = 5, .generation = 2, .bytes = 1 << 20, .digest = {1, 0xff}};
   reply.parcels[0].from = "prefill";
   reply.open = true;
-  reply.told = {{3, ParcelEvent::opened},
-                {4, ParcelEvent::confirmed},
-                {5, ParcelEvent::superseded},
-                {6, ParcelEvent::cancelled},
-                {7, ParcelEvent::taken_superseded}};
+  reply.told = {{3, ParcelEvent::opened},           {4, ParcelEvent::confirmed},
+                {5, ParcelEvent::superseded},       {6, ParcelEvent::cancelled},
+                {7, ParcelEvent::taken_superseded}, {8, ParcelEvent::cut_off, {"r", 9}}};
   reply.pools[0].quarantined = 4;
   reply.pools[0].ended = 5;
   reply.pools[0].quotas = {{"prefill", 6, 7}, {"decode", 8, 0}};

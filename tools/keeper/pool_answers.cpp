@@ -102,7 +102,12 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Accept& asked) co
     served.reply.parcels.push_back(std::move(taken.front()));
     served.reply.parcels.back().segment = next->segment;
   }
-  served.reply.told = by.pool.book.take_news(by.number, room / pool_wire::kNewsBytes);
+  served.reply.told = by.pool.book.take_news(by.number, [&room](const ParcelNews& news) {
+    const std::size_t bytes = pool_wire::packet_bytes(news);
+    if (bytes > room) return false;
+    room -= bytes;
+    return true;
+  });
   // What did not go into this packet goes into the next one.
   if (by.pool.book.parcels().has_news(by.number)) signal_event(by.member.wake.get());
   served.reply.waiting = static_cast<std::uint32_t>(by.pool.book.parcels().waiting_for(by.number));
@@ -112,6 +117,11 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Accept& asked) co
 Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Renew& asked) {
   AQUA_ASSIGN(const std::uint64_t turn, by.pool.book.renew(by.number, asked.number, asked.above));
   return Served{{.turn = turn}};
+}
+
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::TellCutOff& asked) {
+  AQUA_TRY(by.pool.book.tell_cut_off(by.number, asked.role, asked.head));
+  return Served{};
 }
 
 Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Finish& asked) {

@@ -29,7 +29,7 @@ std::optional<Pools::Wake> Pools::woken_by() {
   using Parcels = std::variant<pool_wire::Offer, pool_wire::Open, pool_wire::Close,
                                pool_wire::Recall, pool_wire::Finish>;
   if (kIs(static_cast<Parcels*>(nullptr))) return Wake::takers;
-  using Told = std::variant<pool_wire::Confirm, pool_wire::Admit>;
+  using Told = std::variant<pool_wire::Confirm, pool_wire::Admit, pool_wire::TellCutOff>;
   if (kIs(static_cast<Told*>(nullptr))) return Wake::told;
   return std::nullopt;
 }

@@ -109,6 +109,7 @@ class Pools {
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Open& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Close& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Recall& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::TellCutOff& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Confirm& asked);
   [[nodiscard]] Result<Served> answer(Asker by, const pool_wire::Accept& asked) const;
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Admit& asked);

@@ -8,8 +8,8 @@
  * Threads: every call may be made concurrently. Calls on one streamer and on what it streams out
  *          come one after the other, and so do those on one incoming stream. None waits for a
  *          stream, a socket or another process, but open, wait and free.
- * Lists:   what aqua_streamer_arrived() and _superseded() answer is the streamer's, and valid until
- *          the next such call of the same name on it, or until it is freed. An empty list is no
+ * Lists:   what aqua_streamer_arrived(), _superseded() and _cut_off() answer is the streamer's, and
+ * valid until the next such call of the same name on it, or until it is freed. An empty list is no
  *          error.
  * Memory:  open, and the streamer's own threads, speak to the keeper, and end the process where
  *          that finds no memory for a few kilobytes. Another call that finds none
@@ -114,9 +114,9 @@ AQUA_CALL aqua_error* aqua_streamer_open(aqua_runtime runtime, aqua_layout layou
 AQUA_CALL aqua_error* aqua_streamer_free(aqua_streamer streamer);
 AQUA_CALL aqua_error* aqua_streamer_get_status(aqua_streamer streamer,
                                                aqua_streamer_status* status);
-/* Waits until there is news since the last call: room, something that arrived, landed or is
- * superseded, or the keeper's end. *news is 1 then, and 0 where none came within patience_ms. A
- * streamer that is freed meanwhile goes when this returns. */
+/* Waits until there is news since the last call: room, something that arrived, landed, is
+ * superseded or cut off, or the keeper's end. *news is 1 then, and 0 where none came within
+ * patience_ms. A streamer that is freed meanwhile goes when this returns. */
 AQUA_CALL aqua_error* aqua_streamer_wait(aqua_streamer streamer, uint32_t patience_ms, int* news);
 
 /* --- who sends ------------------------------------------------------------------------------ */
@@ -240,6 +240,19 @@ AQUA_CALL aqua_error* aqua_streamer_finish(aqua_streamer streamer, uint64_t sequ
  * them. */
 AQUA_CALL aqua_error* aqua_streamer_superseded(aqua_streamer streamer, const uint64_t** sequences,
                                                size_t* count);
+/* An attempt that does not come any more, as not all of its ranks have streamed it to the end. */
+typedef struct aqua_cut_off {
+  size_t struct_size;
+  uint64_t sequence;
+  uint32_t attempt;
+} aqua_cut_off;
+
+/* Attempts that do not come, since the last call: a rank that streams them ended, or took back what
+ * it had not finished. What has come of them is given up, and there is room for another in their
+ * place. A later attempt may be on its way; and one may be told of whose sequence has ended here.
+ */
+AQUA_CALL aqua_error* aqua_streamer_cut_off(aqua_streamer streamer,
+                                            const aqua_cut_off* const** attempts, size_t* count);
 
 #ifdef __cplusplus
 }

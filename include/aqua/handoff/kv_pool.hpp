@@ -158,6 +158,7 @@ class AQUA_API KvPool final : public Carrier {
   [[nodiscard]] Result<void> check_landable(std::uint64_t number) override;
   [[nodiscard]] Result<void> confirm(std::uint64_t number) override;
   [[nodiscard]] std::vector<std::uint64_t> superseded() override;
+  [[nodiscard]] std::vector<ParcelHead> cut_off() override;
   [[nodiscard]] bool is_connected() const override;
 
   // Blocks until there is news for this member since the last call: parcels, blocks, something

@@ -149,6 +149,13 @@ struct Arrived {
   friend bool operator==(const Arrived&, const Arrived&) = default;
 };
 
+// An attempt that does not come any more, as not all of its ranks have streamed it to the end.
+struct CutOff {
+  std::uint64_t sequence = 0;
+  std::uint32_t attempt = 1;
+  friend bool operator==(const CutOff&, const CutOff&) = default;
+};
+
 struct StreamerStatus {
   std::uint64_t refused = 0;  // parcels that cannot be; none of their bytes landed
   std::string error{};        // why the last one was
@@ -203,6 +210,11 @@ class AQUA_API Streamer {
   // Sequences that arrived and count no more since the last call, as another attempt began:
   // finish() them.
   [[nodiscard]] std::vector<std::uint64_t> superseded();
+  // Attempts that do not come, since the last call: a rank that streams them ended, or took back
+  // what it had not finished. What has come of them is given up, and there is room for another in
+  // their place. A later attempt may be on its way; and one may be told of whose sequence has ended
+  // here.
+  [[nodiscard]] std::vector<CutOff> cut_off();
 
   // Blocks until the carrier has news. False: none came within `patience`.
   [[nodiscard]] bool wait(std::chrono::milliseconds patience);

@@ -99,6 +99,14 @@ class CStreamOutOptions(Sized):
     ]
 
 
+class CCutOff(Sized):
+    _fields_: ClassVar[Fields] = [
+        ("struct_size", c_size_t),
+        ("sequence", c_uint64),
+        ("attempt", c_uint32),
+    ]
+
+
 class CArrived(Sized):
     _fields_: ClassVar[Fields] = [
         ("struct_size", c_size_t),

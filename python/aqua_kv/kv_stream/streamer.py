@@ -32,6 +32,7 @@ from .. import _callbacks
 from .._blocks import BlockList, to_uint32
 from .._c.streamer_structs import (
     CArrived,
+    CCutOff,
     CStreamerOptions,
     CStreamerStatus,
     CStreamGroup,
@@ -68,6 +69,14 @@ class Arrived:
     def _from_c(cls, c: CArrived) -> "Arrived":
         words = ctypes.string_at(c.words, c.words_bytes) if c.words_bytes else b""
         return cls(int(c.sequence), int(c.attempt), int(c.tokens), words)
+
+
+@dataclass(frozen=True)
+class CutOff:
+    """An attempt that does not come any more, as not all of its ranks have streamed it to the end."""
+
+    sequence: int
+    attempt: int
 
 
 @dataclass(frozen=True)
@@ -249,9 +258,23 @@ class Streamer(Owned):
                 return sequences[: count.value]
         raise_error(error)
 
+    def cut_off(self) -> List[CutOff]:
+        """Attempts that do not come, since the last call: a rank that streams them ended, or took
+        back what it had not finished. What has come of them is given up, and there is room for
+        another in their place. A later attempt may be on its way; and one may be told of whose
+        sequence has ended here."""
+        rows: Any = ctypes.POINTER(ctypes.POINTER(CCutOff))()
+        count = ctypes.c_size_t()
+        with self._lock:
+            error = lib.aqua_streamer_cut_off(self._handle, rows, count)
+            if not error:
+                each = [rows[i].contents for i in range(count.value)]
+                return [CutOff(one.sequence, one.attempt) for one in each]
+        raise_error(error)
+
     def wait(self, patience_ms: int) -> bool:
         """Waits, without the GIL, until there is news since the last call: room, something that
-        arrived, landed or is superseded, or the keeper's end. False: none came within that time."""
+        arrived, landed, is superseded or cut off, or the keeper's end. False: none came within that time."""
         news = ctypes.c_int()
         error = lib.aqua_streamer_wait(self._handle, uint32(patience_ms, "patience_ms"), news)
         if error:

@@ -131,6 +131,7 @@ class Receiver:
         self._arrived: Dict[int, Arrived] = {}
         self._unclaimed: "OrderedDict[int, float]" = OrderedDict()  # arrived, by when asked for
         self._ended: "OrderedDict[int, None]" = OrderedDict()
+        self._cut_off: "OrderedDict[int, None]" = OrderedDict()
         self._errors: Set[int] = set()
         self._refused: Set[str] = set()  # requests that finished() is to tell
         streamer.admit(of, sequences)
@@ -157,6 +158,8 @@ class Receiver:
             self._arrived[each.sequence] = each
             if each.sequence not in self._incoming:
                 self._unclaimed[each.sequence] = now + self._patience
+        for cut_off in self._streamer.cut_off():
+            _remember(self._cut_off, cut_off.sequence)
         for sequence, incoming in list(self._incoming.items()):
             try:
                 if not self._advance(incoming, now):
@@ -193,6 +196,8 @@ class Receiver:
         if receive.sequence in self._ended:
             raise _NeverCame("nobody asked for it in time")
         if arrived is None:
+            if receive.sequence in self._cut_off:
+                raise _NeverCame("the engine that computed it has ended, or took it back")
             if late or not self._streamer.status().connected:
                 raise _NeverCame("the keeper is away" if not late else "it has not arrived in time")
             return False
@@ -217,14 +222,18 @@ class Receiver:
     def _end(self, sequence: int) -> None:
         self._arrived.pop(sequence, None)
         self._unclaimed.pop(sequence, None)
-        self._ended[sequence] = None
-        if len(self._ended) > _REMEMBERED:
-            self._ended.popitem(last=False)
+        _remember(self._ended, sequence)
         try:
             if self._streamer.finish(sequence, self._stream()):
                 self._streamer.admit(self._of, 1)
         except Error as error:
             logger.warning("sequence %d: %s", sequence, error)
+
+
+def _remember(sequences: "OrderedDict[int, None]", sequence: int) -> None:
+    sequences[sequence] = None
+    if len(sequences) > _REMEMBERED:
+        sequences.popitem(last=False)
 
 
 class _NeverCame(Exception):

@@ -26,7 +26,8 @@ class CapiStreamerRefusals : public CapiStreamer {
         [=, this] { return aqua_streamer_arrived(streamer, nullptr, nullptr, &arrived_, &count_); },
         [=, this] { return aqua_streamer_stream_in(streamer, 7, blocks_.data(), 5, 0, &in_); },
         [=, this] { return aqua_streamer_finish(streamer, 7, 0, &answer_); },
-        [=, this] { return aqua_streamer_superseded(streamer, &numbers_, &count_); }};
+        [=, this] { return aqua_streamer_superseded(streamer, &numbers_, &count_); },
+        [=, this] { return aqua_streamer_cut_off(streamer, &cut_off_, &count_); }};
   }
   Calls calls_on(aqua_stream_out out) {
     return {[=] { return aqua_stream_out_free(out); },
@@ -75,6 +76,7 @@ class CapiStreamerRefusals : public CapiStreamer {
   std::size_t count_ = 0;
   const aqua_arrived* const* arrived_ = nullptr;
   const std::uint64_t* numbers_ = nullptr;
+  const aqua_cut_off* const* cut_off_ = nullptr;
 };
 
 TEST_F(CapiStreamerRefusals, HandlesThatAreNone) {
@@ -101,7 +103,7 @@ TEST_F(CapiStreamerRefusals, NullsForWhatIsWantedOrWritten) {
   const aqua_streamer prefill = open_prefill();
   const aqua_stream_out out = begin(prefill, 7);
   const aqua_streamer_options given = prefill_options();
-  const std::array<aqua_error*, 20> refused{
+  const std::array<aqua_error*, 22> refused{
       aqua_streamer_open(runtime_, prefill_.layout, nullptr, nullptr),
       aqua_streamer_open(runtime_, prefill_.layout, &given, nullptr),
       aqua_streamer_get_status(prefill, nullptr),
@@ -115,6 +117,8 @@ TEST_F(CapiStreamerRefusals, NullsForWhatIsWantedOrWritten) {
       aqua_streamer_finish(prefill, 7, 0, nullptr),
       aqua_streamer_superseded(prefill, nullptr, &count_),
       aqua_streamer_superseded(prefill, &numbers_, nullptr),
+      aqua_streamer_cut_off(prefill, nullptr, &count_),
+      aqua_streamer_cut_off(prefill, &cut_off_, nullptr),
       aqua_stream_out_ready(out, nullptr),
       aqua_stream_out_finish(out, nullptr, 1, 0),
       aqua_stream_out_copied(out, nullptr),

@@ -103,6 +103,21 @@ TEST_F(CapiStreamer, WhatIsTakenBackIsStreamedAsAnotherAttempt) {
   EXPECT_EQ(until(prefill, [&](int* copied) { return aqua_stream_out_copied(first, copied); }),
             AQUA_OK);
   EXPECT_EQ(code_of(aqua_stream_out_free(first)), AQUA_OK);
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    const aqua_cut_off* const* told = nullptr;
+    std::size_t count = 0;
+    ASSERT_EQ(until(decode.at(rank),
+                    [&](int* is_told) {
+                      aqua_error* const error =
+                          aqua_streamer_cut_off(decode.at(rank), &told, &count);
+                      *is_told = count == 0 ? 0 : 1;
+                      return error;
+                    }),
+              AQUA_OK);
+    ASSERT_EQ(count, 1U);
+    EXPECT_EQ(told[0]->sequence, 7U);
+    EXPECT_EQ(told[0]->attempt, 1U);
+  }
 
   const aqua_stream_out again = begin(prefill, 7);
   EXPECT_EQ(until_ready(prefill, again), AQUA_ABORTED) << "there was such an attempt";

@@ -54,6 +54,17 @@ TEST_F(CarriedBetweenServers, WhatIsKeptOutlivesItsGiver) {
   EXPECT_EQ(decode->ask("take 1"), "a");
 }
 
+TEST_F(CarriedBetweenServers, WhoWasToGetItIsToldThatItsGiverHasDied) {
+  const auto decode = servers_.decode();
+  const auto prefill = servers_.prefill();
+  ASSERT_EQ(prefill->ask("carry a 1 6 77"), "ok");
+  ASSERT_EQ(prefill->ask("kept"), "ok");
+  ASSERT_EQ(prefill->ask("begin b 4"), "ok");
+  prefill->kill();
+  EXPECT_EQ(decode->ask("cut-off"), "b.4");
+  EXPECT_EQ(decode->ask("take 1"), "a");
+}
+
 TEST_F(CarriedBetweenServers, AHigherTurnIsWhatArrives) {
   const auto prefill = servers_.prefill();
   ASSERT_EQ(prefill->ask("carry a 1 6 77"), "ok");  // nobody there has room for it yet

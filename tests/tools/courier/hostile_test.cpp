@@ -92,7 +92,7 @@ TEST_F(HostileVisitor, WhoSaysNoHelloIsSentAway) {
   EXPECT_EQ(code_of(heard(bytes)), "invalid_argument");
   EXPECT_TRUE(go.say(Go{1}).ok());
   EXPECT_EQ(code_of(heard(go)), "invalid_argument");
-  EXPECT_TRUE(of_another_version.say(Hello{.version = 2, .pool = "carried"}).ok());
+  EXPECT_TRUE(of_another_version.say(Hello{.version = kVersion + 1, .pool = "carried"}).ok());
   EXPECT_EQ(code_of(heard(of_another_version)), "failed_precondition");
   Link nobody = connect();
   EXPECT_TRUE(nobody.say(Hello{.pool = "carried", .from = "", .to = "decode"}).ok());

@@ -46,6 +46,7 @@ TEST(CourierMessages, AreReadAsTheyWereWritten) {
       Welcome{},
       Offer{5, offered()},
       Withdraw{7},
+      CutOff{{"request 1", 9}},
       Go{8},
       Stale{9, 12},
       Later{10},

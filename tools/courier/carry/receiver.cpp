@@ -51,6 +51,7 @@ Result<void> Receiver::serve() {
 Result<void> Receiver::hear(const Message& message) {
   if (const auto* offer = std::get_if<Offer>(&message)) return hear(*offer);
   if (const auto* withdraw = std::get_if<Withdraw>(&message)) return hear(*withdraw);
+  if (const auto* cut_off = std::get_if<CutOff>(&message)) return hear(*cut_off);
   return out_of_turn("what only who receives may say");
 }
 
@@ -87,6 +88,11 @@ Result<void> Receiver::hear(const Withdraw& said) {
   const auto recalled = keeper_.ask(pool_wire::Recall{incoming_->at_keeper});
   drop_incoming();
   return keeper_.connected() ? Result<void>{} : recalled.error();
+}
+
+Result<void> Receiver::hear(const CutOff& said) {
+  const auto told = keeper_.ask(pool_wire::TellCutOff{hello_.to, said.head});
+  return told.ok() ? Result<void>{} : told.error();
 }
 
 Result<void> Receiver::hear_keeper() {

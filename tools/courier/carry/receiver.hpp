@@ -45,6 +45,7 @@ class Receiver {
   [[nodiscard]] Result<void> hear(const Message& message);
   [[nodiscard]] Result<void> hear(const Offer& offer);
   [[nodiscard]] Result<void> hear(const Withdraw& said);
+  [[nodiscard]] Result<void> hear(const CutOff& said);
   [[nodiscard]] Result<void> hear_keeper();
   [[nodiscard]] Result<void> hear(const ParcelNews& news);
   // There is room for it.

@@ -85,6 +85,7 @@ Result<void> Sender::serve() {
   }
   for (;;) {
     AQUA_TRY(hear_keeper());
+    AQUA_TRY(tell_cut_off());
     AQUA_TRY(offer_next());
     AQUA_TRY(wait());
   }
@@ -123,6 +124,10 @@ Result<void> Sender::hear_keeper() {
   // It is told once: all of it is done before anything is said, which may fail.
   std::vector<std::uint64_t> withdrawn;
   for (const ParcelNews& news : heard.told) {
+    if (news.event == ParcelEvent::cut_off) {
+      if (cut_off_.size() == ParcelBook::kMostNews) cut_off_.pop_front();
+      cut_off_.push_back(news.head);
+    }
     const auto taken = taken_.find(news.number);
     if (news.event != ParcelEvent::taken_superseded || taken == taken_.end()) continue;
     if (taken->second.stage != Stage::waiting) withdrawn.push_back(taken->second.offer);
@@ -130,6 +135,11 @@ Result<void> Sender::hear_keeper() {
   }
   may_wait_ = may_wait_ || (!heard.parcels.empty() && heard.waiting > 0);
   for (const std::uint64_t offer : withdrawn) AQUA_TRY(link_->say(Withdraw{offer}));
+  return {};
+}
+
+Result<void> Sender::tell_cut_off() {
+  for (; !cut_off_.empty(); cut_off_.pop_front()) AQUA_TRY(link_->say(CutOff{cut_off_.front()}));
   return {};
 }
 

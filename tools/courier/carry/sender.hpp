@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -68,6 +69,8 @@ class Sender {
   [[nodiscard]] Result<void> greet();
   // Takes what there is room for, and drops what is superseded.
   [[nodiscard]] Result<void> hear_keeper();
+  // Says what has been cut off since.
+  [[nodiscard]] Result<void> tell_cut_off();
   [[nodiscard]] Result<void> offer_next();
   [[nodiscard]] Result<void> wait();
   [[nodiscard]] Result<void> hear(const Message& message);
@@ -94,6 +97,7 @@ class Sender {
   std::map<std::uint64_t, Taken> taken_;  // before keeper_, which gives them back
   std::optional<KeeperSide> keeper_;
   std::optional<Link> link_;
+  std::deque<ParcelHead> cut_off_;  // parcels of which the other side does not know
   std::uint64_t last_offer_ = 0;
   std::chrono::steady_clock::time_point linked_{};  // since when
   bool admitted_ = false;

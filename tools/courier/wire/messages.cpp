@@ -32,6 +32,9 @@ Json to_json(const Offer& said) {
 Json to_json(const Withdraw& said) {
   return {{"say", "withdraw"}, {"number", said.number}};
 }
+Json to_json(const CutOff& said) {
+  return {{"say", "cut off"}, {"id", said.head.id}, {"turn", said.head.turn}};
+}
 Json to_json(const Go& said) {
   return {{"say", "go"}, {"number", said.number}};
 }
@@ -93,6 +96,7 @@ Message read_message(JsonObject& object, const std::string& say) {
   if (say == "welcome") return Welcome{};
   if (say == "offer") return read_offer(object);
   if (say == "refused") return read_refused(object);
+  if (say == "cut off") return CutOff{pool_wire::read_head(object)};
   const std::uint64_t number = read_number(object, "number");
   if (say == "withdraw") return Withdraw{number};
   if (say == "go") return Go{number};
@@ -101,9 +105,7 @@ Message read_message(JsonObject& object, const std::string& say) {
   if (say == "landed") return Landed{number};
   if (say == "ended") {
     const ParcelEvent what = pool_wire::read_event(object, "what");
-    if (what == ParcelEvent::opened || what == ParcelEvent::taken_superseded) {
-      object.fail("a parcel does not end so");
-    }
+    if (!is_an_end(what)) object.fail("a parcel does not end so");
     return Ended{number, what};
   }
   object.fail(concat("nobody says '", say.substr(0, 40), "'"));

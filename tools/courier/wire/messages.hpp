@@ -10,6 +10,7 @@
 //         -> Later                                      to be offered again, in a while
 //         -> Refused                                    as Later, and somebody should look into it
 //   Withdraw                                            a higher turn counts; nothing follows
+//   CutOff                                              one that was never offered does not come
 //
 // One parcel at a time is between Offer and Landed. Numbers are those of offers, each of which has
 // a new one: an answer to an earlier offer of the same parcel is none to a later one.
@@ -28,7 +29,7 @@
 
 namespace aqua::courier {
 
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 
 // Who connects: parcels of this pool, by this role for that one. A connection takes the place of an
 // earlier one of the same courier and index.
@@ -52,6 +53,11 @@ struct Offer {
 struct Withdraw {
   std::uint64_t number = 0;
   friend bool operator==(const Withdraw&, const Withdraw&) = default;
+};
+// Its giver ended before it was complete, or took it back.
+struct CutOff {
+  ParcelHead head{};
+  friend bool operator==(const CutOff&, const CutOff&) = default;
 };
 struct Go {
   std::uint64_t number = 0;
@@ -84,7 +90,7 @@ struct Refused {
 };
 
 using Message =
-    std::variant<Hello, Welcome, Offer, Withdraw, Go, Stale, Later, Landed, Ended, Refused>;
+    std::variant<Hello, Welcome, Offer, Withdraw, CutOff, Go, Stale, Later, Landed, Ended, Refused>;
 
 // At most kMostWords bytes.
 [[nodiscard]] std::string encode(const Message& message);

@@ -28,6 +28,12 @@ struct ArrivedRow {
   aqua_arrived c;
 };
 
+struct CutOffRow {
+  explicit CutOffRow(const kv_stream::CutOff& cut_off) noexcept
+      : c{sizeof(aqua_cut_off), cut_off.sequence, cut_off.attempt} {}
+  aqua_cut_off c;
+};
+
 struct LockedStreamer {
   explicit LockedStreamer(Layout of) : layout(std::move(of)) {}
   std::recursive_mutex lock{};
@@ -38,6 +44,7 @@ struct LockedStreamer {
   std::optional<kv_stream::Streamer> streamer{};
   ShownList<kv_stream::Arrived, ArrivedRow> arrived{};
   std::vector<std::uint64_t> superseded{};
+  ShownList<kv_stream::CutOff, CutOffRow> cut_off{};
 };
 struct StreamerObject {
   RuntimeKeep runtime;

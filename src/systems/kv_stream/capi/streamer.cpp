@@ -155,4 +155,17 @@ aqua_error* aqua_streamer_superseded(aqua_streamer streamer, const uint64_t** se
   });
 }
 
+aqua_error* aqua_streamer_cut_off(aqua_streamer streamer, const aqua_cut_off* const** attempts,
+                                  size_t* count) {
+  return call([&]() -> Result<void> {
+    constexpr const char* what = "aqua_streamer_cut_off";
+    AQUA_CAPI_NOT_NULL(what, attempts);
+    AQUA_CAPI_NOT_NULL(what, count);
+    return use_streamer(what, streamer, [&](LockedStreamer& locked) -> Result<void> {
+      locked.cut_off.show([&] { return locked.streamer->cut_off(); }, attempts, count);
+      return {};
+    });
+  });
+}
+
 }  // extern "C"

@@ -74,10 +74,26 @@ TEST(StreamNote, EachPairOfRanksHasItsOwnIdAndRole) {
   EXPECT_EQ(ids.size(), 36U);
 }
 
+TEST(StreamNote, AnIdSaysItsSequenceToThoseItIsOfAlone) {
+  const StreamEnd from{"prefill", 3}, to{"decode", 0};
+  for (const std::uint64_t sequence : {std::uint64_t{0}, std::uint64_t{7}, UINT64_MAX}) {
+    EXPECT_EQ(sequence_in(id_of(from, to, sequence), from, to), sequence);
+    EXPECT_EQ(sequence_in(id_of(from, to, sequence), from, {"decode", 1}), std::nullopt);
+    EXPECT_EQ(sequence_in(id_of(from, to, sequence) + "0", from, to), std::nullopt);
+  }
+  for (const char* const id :
+       {"", "sequence", "sequence ", "sequence 07 from prefill.3 to decode.0",
+        "request 7 from prefill.3 to decode.0"}) {
+    EXPECT_EQ(sequence_in(id, from, to), std::nullopt) << id;
+  }
+}
+
 TEST(StreamNote, AParcelThatWasTakenOftenIsOfAnEarlierTurnThanTheNextAttempt) {
   EXPECT_LT(turn_of(1) + 1'000'000, turn_of(2));
   EXPECT_LT(turn_of(kMostAttempt - 1) + 1'000'000, turn_of(kMostAttempt));
   EXPECT_EQ(turn_of(kMostAttempt), kMostTurn) << "and takes have room above it";
+  EXPECT_EQ(attempt_in(turn_of(2) + 1'000'000), 2U);
+  EXPECT_EQ(attempt_in(turn_of(kMostAttempt)), kMostAttempt);
 }
 
 }  // namespace

@@ -94,6 +94,34 @@ TEST_F(CutOffAttempt, WhereNothingOfItComesTheFirstIsGivenUp) {
   expect_room_for_one();
 }
 
+using Told = std::vector<CutOff>;
+
+TEST_F(CutOffAttempt, IsToldOnceAndWhatHasComeOfItIsGivenUp) {
+  EXPECT_TRUE(receiver_.streamer.cut_off().empty()) << "it may come";
+  pair_.finish(1);
+  pair_.admit(1);
+  cut_off();
+  EXPECT_TRUE(receiver_.streamer.arrived().empty());
+  EXPECT_EQ(receiver_.streamer.cut_off(), (Told{{1, 2}}));
+  EXPECT_TRUE(receiver_.streamer.cut_off().empty()) << "once";
+  expect_room_for_one();
+}
+
+TEST_F(CutOffAttempt, WhoseBothPartsAreCutOffIsOne) {
+  for (StreamOut& out : second_) out.cancel();
+  EXPECT_EQ(receiver_.streamer.cut_off(), (Told{{1, 2}}));
+}
+
+TEST_F(CutOffAttempt, IsNotToldOnceALaterOneHasBegunToCome) {
+  cut_off();
+  auto third = pair_.begin(1, 8, 3);
+  pair_.send(third, 8, 4);
+  const auto arrived = receiver_.streamer.arrived();
+  ASSERT_EQ(arrived.size(), 1U);
+  EXPECT_EQ(arrived.front().attempt, 3U);
+  EXPECT_TRUE(receiver_.streamer.cut_off().empty());
+}
+
 TEST_F(TwoToOne, OfASequenceThatIsNotKnownNothingIsFinished) {
   EXPECT_FALSE(sure(receiver_.streamer.finish(1, receiver_.stream())));
 }

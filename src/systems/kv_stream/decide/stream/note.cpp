@@ -89,4 +89,13 @@ std::string id_of(const StreamEnd& from, const StreamEnd& to, std::uint64_t sequ
   return concat("sequence ", sequence, " from ", name_of(from), " to ", name_of(to));
 }
 
+std::optional<std::uint64_t> sequence_in(std::string_view id, const StreamEnd& from,
+                                         const StreamEnd& to) {
+  const std::string_view whole = id;
+  std::uint64_t sequence = 0;
+  (void)next_word(id);
+  if (!read_number(next_word(id), sequence) || whole != id_of(from, to, sequence)) return {};
+  return sequence;
+}
+
 }  // namespace aqua::kv_stream

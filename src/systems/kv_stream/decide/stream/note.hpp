@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -51,10 +52,16 @@ struct StreamNote {
 [[nodiscard]] std::string role_of(const StreamEnd& to);
 // The id of what one rank streams to another of a sequence.
 [[nodiscard]] std::string id_of(const StreamEnd& from, const StreamEnd& to, std::uint64_t sequence);
+// The sequence of such an id. None: it is not that of what goes from one to the other.
+[[nodiscard]] std::optional<std::uint64_t> sequence_in(std::string_view id, const StreamEnd& from,
+                                                       const StreamEnd& to);
 // The turn of an attempt's parcels, up to kMostAttempt. Each time that one is taken raises its turn
 // by one, so that attempts are far apart.
 [[nodiscard]] constexpr std::uint64_t turn_of(std::uint32_t attempt) {
   return std::uint64_t{attempt} << 24;
+}
+[[nodiscard]] constexpr std::uint32_t attempt_in(std::uint64_t turn) {
+  return static_cast<std::uint32_t>(turn >> 24);
 }
 // The highest attempt there is: its turn is one that a parcel may be given under.
 inline constexpr std::uint32_t kMostAttempt = std::uint32_t{1} << 25;
