@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may connect to whom: certificates that are not what they have to be.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <fstream>
 #include <sstream>
@@ -72,6 +73,39 @@ TEST_F(CourierPeers, ACertificateThatHasExpiredIsNamed) {
   std::stringstream said;
   said << file.rdbuf();
   EXPECT_NE(said.str().find("a.pem: the certificate has expired"), std::string::npos) << said.str();
+}
+
+// Whoever connects has read a certificate that has expired since, or has a clock of its own.
+TEST_F(CourierPeers, OneWhoseCertificateHasExpiredIsRefused) {
+  servers_.authority().issue("a.test", servers_.path("old.pem"), servers_.path("old.key"), -1);
+  testing::ChildProcess old({"/bin/sh", "-c",
+                             "exec openssl s_client -quiet -connect 127.0.0.1:" + servers_.port() +
+                                 " -cert " + servers_.path("old.pem") + " -key " +
+                                 servers_.path("old.key") + " 2>&1 </dev/null"});
+  EXPECT_TRUE(is_said(old, "certificate expired"));
+}
+
+TEST_F(CourierPeers, ACertificateIsRenewedWithoutARestart) {
+  servers_.kill_a();
+  servers_.authority().issue("c.test", servers_.path("a.pem"), servers_.path("a.key"));
+  testing::ChildProcess courier = courier_of_a();
+  ASSERT_TRUE(is_said(courier, "its certificate is c.test"));
+  servers_.authority().issue("a.test", servers_.path("a.pem"), servers_.path("a.key"));
+  courier.signal(SIGHUP);
+  EXPECT_TRUE(is_said(courier, "certificates were read again"));
+  EXPECT_TRUE(is_said(courier, "connected to b.test"));
+}
+
+TEST_F(CourierPeers, ACertificateThatDoesNotFitItsKeyIsNotTaken) {
+  servers_.kill_a();
+  testing::ChildProcess courier = courier_of_a();
+  ASSERT_TRUE(is_said(courier, "connected to b.test"));
+  servers_.authority().issue("a.test", servers_.path("next.pem"), servers_.path("a.key"));
+  courier.signal(SIGHUP);
+  EXPECT_TRUE(is_said(courier, "those in use stay"));
+  servers_.kill_b();
+  servers_.start_b();
+  EXPECT_TRUE(is_said(courier, "connected to b.test")) << "by those in use";
 }
 
 TEST_F(CourierPeers, TheProgramSaysWhatItWants) {
