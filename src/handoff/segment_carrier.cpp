@@ -55,12 +55,14 @@ struct SegmentCarrier::Parts {
       : runtime(detail::Internals::view(of)), layout(layout_of) {}
   ~Parts() {
     if (born != fork_generation()) {
-      // A forked child has none of the threads, nor the mappings, and must not speak for its
-      // parent.
+      // A forked child has none of the threads, the mappings and the device's streams, and must not
+      // speak for its parent.
+      (void)giver.release();
       (void)segments.release();
       (void)parcels.release();
       return;
     }
+    if (giver != nullptr) giver->await_copies();
     if (segments != nullptr) segments->stop();  // commits, by which parcels are closed
     if (parcels != nullptr) parcels->stop();
     if (segments != nullptr) segments->leave();
@@ -74,7 +76,7 @@ struct SegmentCarrier::Parts {
   const std::shared_ptr<News> news = std::make_shared<News>();
   std::unique_ptr<PoolMember> parcels;
   std::unique_ptr<SegmentMember> segments;
-  std::optional<SegmentGiver> giver;
+  std::unique_ptr<SegmentGiver> giver;
   std::optional<SegmentTaker> taker;
   const std::uint64_t born = fork_generation();
 };
@@ -96,7 +98,9 @@ Result<SegmentCarrier> SegmentCarrier::attach(Runtime& runtime, const Layout& la
           parts->runtime,
           {.segment_bytes = segment_bytes, .ready = options.ready, .keeper = options.keeper},
           {.news = parts->news, .committed = [of = parts.get()] { of->giver->committed(); }}));
-  parts->giver.emplace(parts->runtime, layout, *parts->parcels, *parts->segments, segment_bytes);
+  AQUA_ASSIGN(SideStream copies, SideStream::create(parts->runtime));
+  parts->giver = std::make_unique<SegmentGiver>(parts->runtime, std::move(copies), layout,
+                                                *parts->parcels, *parts->segments, segment_bytes);
   parts->taker.emplace(parts->runtime, layout, *parts->parcels, *parts->segments);
   return SegmentCarrier(std::move(parts));
 }

@@ -68,7 +68,8 @@ Result<Ticket> SegmentGiver::fill(std::uint64_t number, const KvRange& range, Bl
                " ranges, and no room for ", bytes, " of ", given.segment->bytes, " in all")};
   }
   AQUA_ASSIGN(const auto memory, segments_.taken(given.segment->number));
-  AQUA_ASSIGN(Ticket copies, memory->gather(layout_, from, range, given.bytes, stream));
+  AQUA_TRY(copies_.run_after(stream));
+  AQUA_ASSIGN(Ticket copies, memory->gather(layout_, from, range, given.bytes, copies_.stream()));
   given.fills.push_back({range, given.bytes, bytes});
   given.bytes += bytes;
   return copies;
@@ -92,6 +93,11 @@ Result<void> SegmentGiver::close(std::uint64_t number, std::uint32_t tokens, std
   given.note = std::move(note);
   given.reached = std::move(reached);
   return {};
+}
+
+void SegmentGiver::await_copies() {
+  const MutexLock lock(mu_);
+  (void)copies_.wait();  // what failed its ticket tells, and close()
 }
 
 void SegmentGiver::committed() {

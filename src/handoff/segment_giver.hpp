@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SegmentGiver is a SegmentCarrier's giving half: each parcel has a segment, into which its fills
-// are gathered one after another. Closing it commits the segment for the parcel, and once that is
-// the keeper's the parcel is closed there: whoever dies in between, both of them exist or neither.
+// are gathered one after another, on a stream of its own: the engine's kernels go on beside them.
+// Closing it commits the segment for the parcel, and once that is the keeper's the parcel is closed
+// there: whoever dies in between, both of them exist or neither.
 //
-// Threads: every method may be called concurrently. None blocks.
+// Threads: every method may be called concurrently. None blocks but await_copies().
 #pragma once
 
 #include <cstddef>
@@ -12,10 +13,12 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aqua/handoff/carrier.hpp"
 #include "aqua/handoff/segments.hpp"
+#include "aqua/side_stream.hpp"
 #include "aqua/stream_mark.hpp"
 #include "base/mutex.hpp"
 #include "handoff/pool_member.hpp"
@@ -27,13 +30,14 @@ namespace aqua {
 class SegmentGiver {
  public:
   // All of them outlive it. Segments are taken with this many bytes.
-  SegmentGiver(Runtime& runtime, const Layout& layout, PoolMember& parcels, SegmentMember& segments,
-               std::size_t segment_bytes)
+  SegmentGiver(Runtime& runtime, SideStream copies, const Layout& layout, PoolMember& parcels,
+               SegmentMember& segments, std::size_t segment_bytes)
       : runtime_(runtime),
         layout_(layout),
         parcels_(parcels),
         segments_(segments),
-        segment_bytes_(segment_bytes) {}
+        segment_bytes_(segment_bytes),
+        copies_(std::move(copies)) {}
 
   // As SegmentCarrier's.
   [[nodiscard]] Result<std::uint64_t> open(const ParcelHead& head, const std::string& role);
@@ -45,6 +49,9 @@ class SegmentGiver {
   [[nodiscard]] Result<void> recall(std::uint64_t number) { return parcels_.recall(number); }
   [[nodiscard]] std::vector<Delivery> deliveries();
   [[nodiscard]] std::size_t giving() const;
+
+  // Blocks until nothing is gathered any more.
+  void await_copies();
 
   // Segments have been committed: closes their parcels. What failed deliveries() tells.
   void committed();
@@ -80,6 +87,7 @@ class SegmentGiver {
   const std::size_t segment_bytes_;
 
   mutable Mutex mu_;
+  SideStream copies_ AQUA_GUARDED_BY(mu_);
   std::map<std::uint64_t, Given> given_ AQUA_GUARDED_BY(mu_);
   std::map<std::uint64_t, std::uint64_t> committing_ AQUA_GUARDED_BY(mu_);  // segment, parcel
   // Parcels that failed, which was told: the keeper's last word on them is not.
