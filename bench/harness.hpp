@@ -87,10 +87,18 @@ class Coordinator : public ProgramInDirectory {
 // aqua-keeper.
 class Keeper : public ProgramInDirectory {
  public:
-  explicit Keeper(const std::string& binary)
-      : ProgramInDirectory(binary, {"aqua-keeper", "--socket", "%/k.sock"}, "/tmp") {}
+  // `more` are arguments, of which those that begin with "%/" name something in its directory.
+  explicit Keeper(const std::string& binary, const std::vector<std::string>& more = {})
+      : ProgramInDirectory(binary, words(more), "/tmp") {}
 
   [[nodiscard]] std::string socket() const { return directory() + "/k.sock"; }
+
+ private:
+  static std::vector<std::string> words(const std::vector<std::string>& more) {
+    std::vector<std::string> all{"aqua-keeper", "--socket", "%/k.sock"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
 };
 
 }  // namespace aqua::bench
