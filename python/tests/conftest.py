@@ -82,9 +82,12 @@ def coordinator(tmp_path: Path) -> Iterator[Coordinator]:
 
 class Keeper:
     def __init__(self, program: str, directory: Path) -> None:
-        self.socket = str(directory / "keeper.sock")
+        self.program, self.socket = program, str(directory / "keeper.sock")
+        self.start()
+
+    def start(self) -> None:
         self.process = subprocess.Popen(
-            [program, "--socket", self.socket], stdout=subprocess.PIPE, text=True
+            [self.program, "--socket", self.socket], stdout=subprocess.PIPE, text=True
         )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()

@@ -24,6 +24,7 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import (
 
 from ..kv_stream import KvShape, Parallelism, StreamGroup, Streamer
 from ..runtime import Runtime
+from .attachment import Attachment
 from .kv_planes import KvPlanes, planes_of
 from .stream_options import StreamOptions
 from .stream_scheduler import AquaConnectorMetadata, DecodeScheduler, PrefillScheduler
@@ -68,7 +69,7 @@ class AquaConnector(KVConnectorBase_V1):
             else:
                 self._decode = DecodeScheduler(self._block_size)
         self._runtime: Optional[Runtime] = None
-        self._streamer: Optional[Streamer] = None
+        self._attachment: Optional[Attachment] = None
         self._planes: Optional[KvPlanes] = None
         self._sender: Optional[Sender] = None
         self._receiver: Optional[Receiver] = None
@@ -80,17 +81,18 @@ class AquaConnector(KVConnectorBase_V1):
         self._device = self.options.device or f"cuda:{next(iter(kv_caches.values())).device.index}"
         self._runtime = self.open_runtime(self._device)
         try:
-            self._streamer = self._open_streamer(self._runtime, planes)
+            runtime = self._runtime
+            self._attachment = Attachment(lambda: self._open_streamer(runtime, planes))
             self._planes = planes
             if self._own == "prefill":
                 self._sender = Sender(
-                    self._streamer, self._other, len(planes.layers), self.options.patience_s,
+                    self._attachment.streamer, self._other, len(planes.layers), self.options.patience_s,
                     self._stream,
                 )
             else:
                 self._receiver = Receiver(
-                    self._streamer, self._other, self.options.sequences, self.options.patience_s,
-                    self._stream,
+                    self._attachment.streamer, self._other, self.options.sequences,
+                    self.options.patience_s, self._stream,
                 )
         except Exception:
             self.shutdown()
@@ -155,8 +157,23 @@ class AquaConnector(KVConnectorBase_V1):
         """vLLM's last call before the forward that computes what is sent: start_load_kv comes after
         it."""
         super().bind_connector_metadata(connector_metadata)
+        self._follow_keeper()
         if self._sender is not None:
             self._sender.begin(self._meta().sends)
+
+    def _follow_keeper(self) -> None:
+        """To the next one, once it listens. What the one before carried is gone."""
+        streamer = self._attachment.next() if self._attachment is not None else None
+        if streamer is None or self._attachment is None:
+            return
+        for end in (self._sender, self._receiver):
+            if end is not None:
+                end.begin_anew(streamer)
+        self._attachment.replace()
+
+    def is_attached(self) -> bool:
+        """Whether a worker has a keeper now."""
+        return self._attachment is not None and self._attachment.streamer.status().connected
 
     def start_load_kv(self, forward_context: Any, **kwargs: Any) -> None:
         meta = self._meta()
@@ -189,10 +206,10 @@ class AquaConnector(KVConnectorBase_V1):
         return self._receiver.load_errors() if self._receiver is not None else set()
 
     def shutdown(self) -> None:
-        for end in (self._sender, self._receiver, self._streamer, self._runtime):
+        for end in (self._sender, self._receiver, self._attachment, self._runtime):
             if end is not None:
                 end.close()
-        self._sender = self._receiver = self._streamer = self._runtime = None
+        self._sender = self._receiver = self._attachment = self._runtime = None
 
     @classmethod
     def requires_piecewise_for_cudagraph(cls, extra_config: Dict[str, Any]) -> bool:

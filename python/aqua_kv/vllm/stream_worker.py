@@ -97,6 +97,13 @@ class Sender:
         self._asked &= set(self._outgoing) | self._sent
         return told
 
+    def begin_anew(self, streamer: Streamer) -> None:
+        """Its keeper has ended, and with it what was on its way."""
+        for request, outgoing in list(self._outgoing.items()):
+            self._end(request)
+            self._fail(outgoing.send, "its keeper has ended")
+        self._streamer = streamer
+
     def close(self) -> None:
         for request in list(self._outgoing):
             self._end(request)
@@ -104,7 +111,7 @@ class Sender:
     def _end(self, request: str) -> None:
         self._outgoing.pop(request).out.close()
 
-    def _fail(self, send: Send, error: Error) -> None:
+    def _fail(self, send: Send, error: object) -> None:
         """Who waits for it computes it."""
         logger.warning("request %s is not sent: %s", send.request, error)
         self._sent.add(send.request)
@@ -126,6 +133,7 @@ class Receiver:
         stream: Callable[[], int],
     ) -> None:
         self._streamer, self._of, self._patience = streamer, of, patience_s
+        self._sequences = sequences
         self._stream = stream
         self._incoming: Dict[int, _Incoming] = {}
         self._arrived: Dict[int, Arrived] = {}
@@ -179,6 +187,17 @@ class Receiver:
     def load_errors(self) -> Set[int]:
         told, self._errors = self._errors, set()
         return told
+
+    def begin_anew(self, streamer: Streamer) -> None:
+        """Its keeper has ended, and with it what had not landed."""
+        for incoming in self._incoming.values():
+            self._fail(incoming.receive, "its keeper has ended")
+            self._refused.add(incoming.receive.request)
+        self.close()
+        self._arrived.clear()
+        self._unclaimed.clear()
+        self._streamer = streamer
+        streamer.admit(self._of, self._sequences)
 
     def close(self) -> None:
         for incoming in self._incoming.values():

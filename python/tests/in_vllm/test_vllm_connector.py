@@ -110,6 +110,25 @@ def test_without_the_keeper_blocks_are_load_errors_at_once(keeper, tmp_path):
     decode.close()
 
 
+def test_engines_go_on_with_the_next_keeper(keeper, tmp_path):
+    decode = Engine("kv_consumer", keeper.socket, str(tmp_path))
+    prefill = Engine("kv_producer", keeper.socket, str(tmp_path))
+    _, params = prefill.prefill("a", 1, 20, [0, 1, 2, 3, 4])
+    prefill.sent("a")
+    keeper.process.kill()
+    keeper.process.wait()
+    assert decode.decode("a", 20, [1, 2, 3], params) == [1, 2, 3], "it is gone with its keeper"
+    keeper.start()
+    for engine in (prefill, decode):
+        engine.until_attached()
+    _, params = prefill.prefill("b", 3, 20, [0, 1, 2, 3, 4])
+    prefill.sent("b", lambda: None)
+    assert decode.decode("b", 20, [7, 8, 9], params) == []
+    assert [worker.wrong([7, 8, 9], 20, 3) for worker in decode.workers] == [0, 0]
+    prefill.close()
+    decode.close()
+
+
 def test_a_prompt_that_finds_no_room_in_time_gives_its_blocks_back(keeper, tmp_path):
     prefill = Engine("kv_producer", keeper.socket, str(tmp_path), patience_s=1)
     keep, _ = prefill.prefill("a", 1, 20, [0, 1, 2, 3, 4])
@@ -150,7 +169,7 @@ def begin(prefill, name, tokens, blocks):
     worker.connector.handle_preemptions(meta)
     worker.connector.bind_connector_metadata(meta)
     while not worker.connector._sender._outgoing[name].out.ready():
-        assert worker.connector._streamer.wait(60_000), "no room"
+        assert worker.connector._attachment.streamer.wait(60_000), "no room"
     return request, worker
 
 

@@ -214,6 +214,13 @@ class Engine:
                     assert done == {name}
                     waiting.discard(worker)
 
+    def until_attached(self) -> None:
+        """Steps of nothing, as an engine without requests has them, until all workers have a keeper."""
+        end = time.monotonic() + 60
+        while not all(worker.connector.is_attached() for worker in self.workers):
+            assert time.monotonic() < end, "never attached"
+            self.step(output_of())
+
     def decode(self, name: str, tokens: int, blocks: List[int], params: Dict[str, Any]) -> List[int]:
         """Awaits a prompt; the blocks of which vLLM is told that they are to be computed."""
         request = request_of(name, tokens, params)
