@@ -43,6 +43,8 @@ def main() -> int:
     parser.add_argument("--layer-us", type=int, default=300, help="of the example")
     parser.add_argument("--json", help="write the result")
     arguments = parser.parse_args()
+    if arguments.rounds < 1:
+        parser.error("--rounds wants 1 or more")
     command = [arguments.pipeline, "--keeper-binary", arguments.keeper, *SHAPE, *DEATH, "--json"]
     command += ["--layer-us", str(arguments.layer_us)]
     rounds: List[Dict[str, Any]] = []
@@ -51,6 +53,8 @@ def main() -> int:
         rounds.append(json.loads(ran.stdout))
     over: Dict[str, List[float]] = {}
     for way, told in WAYS.items():
+        if not all(each["compared"][told]["deaths"] for each in rounds):
+            sys.exit(f"{way}: nobody died")
         latencies = [(each["compared"][told], each["compared"]["undisturbed"]) for each in rounds]
         over[way] = [with_death["latency_seconds"] / without["latency_seconds"] for with_death, without in latencies]
     median = {way: statistics.median(ratios) for way, ratios in over.items()}

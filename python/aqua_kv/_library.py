@@ -262,6 +262,9 @@ CALLS: "dict[str, list[Any]]" = {
     "aqua_kv_pool_confirm": [kv.KvPoolHandle, c_uint64],
     "aqua_kv_pool_finish": [kv.KvPoolHandle, c_uint64, c_size_t],
     "aqua_kv_pool_superseded": [kv.KvPoolHandle, POINTER(POINTER(c_uint64)), _OUT_SIZE],
+    "aqua_kv_pool_cut_off": [
+        kv.KvPoolHandle, POINTER(POINTER(POINTER(kv.CParcelHead))), _OUT_SIZE,
+    ],
     "aqua_kv_pool_wait": [kv.KvPoolHandle, c_uint32, _OUT_INT],
     "aqua_streamer_open": [
         s.RuntimeHandle, s.LayoutHandle, POINTER(st.CStreamerOptions), POINTER(st.StreamerHandle),

@@ -77,6 +77,7 @@ STRUCTS = {
     "aqua_kv_pool_status": _kv_pool_structs.CKvPoolStatus,
     "aqua_parcel": _kv_pool_structs.CParcel,
     "aqua_undelivered": _kv_pool_structs.CUndelivered,
+    "aqua_parcel_head": _kv_pool_structs.CParcelHead,
     "aqua_delivery": _kv_pool_structs.CDelivery,
     "aqua_streamer": _streamer_structs.StreamerHandle,
     "aqua_stream_out": _streamer_structs.StreamOutHandle,

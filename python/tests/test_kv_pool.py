@@ -8,7 +8,15 @@ import pytest
 from device import DEVICE
 
 import aqua_kv
-from aqua_kv import Code, DeliveryOutcome, KvPool, KvPoolShape, ParcelState, emulated
+from aqua_kv import (
+    Code,
+    DeliveryOutcome,
+    KvPool,
+    KvPoolShape,
+    ParcelHead,
+    ParcelState,
+    emulated,
+)
 
 # A block of a plane is 4 tokens of 2 heads of 32 elements.
 SHAPE = KvPoolShape(layers=2, plane_block_bytes=512, tokens_per_block=4, blocks=64, format="f16 2x32")
@@ -155,6 +163,14 @@ def test_who_has_a_lower_turn_is_told(join):
     with prefill.open("r", "decode", turn=9):
         assert when_there_is(decode, decode.superseded) == [parcel.number]
         decode.finish(parcel)
+
+
+def test_who_was_to_get_it_is_told_that_it_does_not_come(join):
+    prefill, decode = join("prefill"), join("decode")
+    with prefill.open("r", "decode", turn=9):
+        pass  # which takes it back
+    assert when_there_is(decode, decode.cut_off) == [ParcelHead("r", 9)]
+    assert decode.cut_off() == []
 
 
 def test_a_prefix_is_shared(join):

@@ -98,9 +98,8 @@ Result<SegmentCarrier> SegmentCarrier::attach(Runtime& runtime, const Layout& la
           parts->runtime,
           {.segment_bytes = segment_bytes, .ready = options.ready, .keeper = options.keeper},
           {.news = parts->news, .committed = [of = parts.get()] { of->giver->committed(); }}));
-  AQUA_ASSIGN(SideStream copies, SideStream::create(parts->runtime));
-  parts->giver = std::make_unique<SegmentGiver>(parts->runtime, std::move(copies), layout,
-                                                *parts->parcels, *parts->segments, segment_bytes);
+  parts->giver = std::make_unique<SegmentGiver>(parts->runtime, layout, *parts->parcels,
+                                                *parts->segments, segment_bytes);
   parts->taker.emplace(parts->runtime, layout, *parts->parcels, *parts->segments);
   return SegmentCarrier(std::move(parts));
 }

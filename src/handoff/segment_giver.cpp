@@ -68,8 +68,14 @@ Result<Ticket> SegmentGiver::fill(std::uint64_t number, const KvRange& range, Bl
                " ranges, and no room for ", bytes, " of ", given.segment->bytes, " in all")};
   }
   AQUA_ASSIGN(const auto memory, segments_.taken(given.segment->number));
-  AQUA_TRY(copies_.run_after(stream));
-  AQUA_ASSIGN(Ticket copies, memory->gather(layout_, from, range, given.bytes, copies_.stream()));
+  if (!copies_) {
+    AQUA_ASSIGN(copies_, SideStream::create(runtime_));
+  }
+  AQUA_TRY(copies_->run_after(stream));
+  // Of a failure before it on that stream nothing else would tell.
+  AQUA_ASSIGN(StreamMark mark, StreamMark::create(runtime_, stream));
+  AQUA_ASSIGN(Ticket copies, memory->gather(layout_, from, range, given.bytes, copies_->stream()));
+  given.behind.insert_or_assign(stream, std::move(mark));
   given.fills.push_back({range, given.bytes, bytes});
   given.bytes += bytes;
   return copies;
@@ -85,8 +91,11 @@ Result<void> SegmentGiver::close(std::uint64_t number, std::uint32_t tokens, std
   AQUA_ASSIGN(StreamMark reached, StreamMark::create(runtime_));
   const std::size_t table = FillTable::bytes(given.fills.size());
   FillTable::write({given.segment->address + given.bytes, table}, given.fills);
+  std::vector<StreamMark> gathered;
+  for (auto& [of, behind] : given.behind) gathered.push_back(std::move(behind));
+  given.behind.clear();
   AQUA_TRY(segments_.commit(given.segment->number, given.bytes + table, std::move(mark),
-                            open.at_keeper));
+                            open.at_keeper, std::move(gathered)));
   committing_[given.segment->number] = number;
   given.closing = true;
   given.tokens = tokens;
@@ -97,7 +106,7 @@ Result<void> SegmentGiver::close(std::uint64_t number, std::uint32_t tokens, std
 
 void SegmentGiver::await_copies() {
   const MutexLock lock(mu_);
-  (void)copies_.wait();  // what failed its ticket tells, and close()
+  if (copies_) (void)copies_->wait();  // what failed its ticket tells, and close()
 }
 
 void SegmentGiver::committed() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SegmentGiver is a SegmentCarrier's giving half: each parcel has a segment, into which its fills
-// are gathered one after another, on a stream of its own: the engine's kernels go on beside them.
+// are gathered one after another, on a stream of its own: an engine's kernels go on beside them.
 // Closing it commits the segment for the parcel, and once that is the keeper's the parcel is closed
 // there: whoever dies in between, both of them exist or neither.
 //
@@ -13,7 +13,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "aqua/handoff/carrier.hpp"
@@ -30,14 +29,13 @@ namespace aqua {
 class SegmentGiver {
  public:
   // All of them outlive it. Segments are taken with this many bytes.
-  SegmentGiver(Runtime& runtime, SideStream copies, const Layout& layout, PoolMember& parcels,
-               SegmentMember& segments, std::size_t segment_bytes)
+  SegmentGiver(Runtime& runtime, const Layout& layout, PoolMember& parcels, SegmentMember& segments,
+               std::size_t segment_bytes)
       : runtime_(runtime),
         layout_(layout),
         parcels_(parcels),
         segments_(segments),
-        segment_bytes_(segment_bytes),
-        copies_(std::move(copies)) {}
+        segment_bytes_(segment_bytes) {}
 
   // As SegmentCarrier's.
   [[nodiscard]] Result<std::uint64_t> open(const ParcelHead& head, const std::string& role);
@@ -62,6 +60,8 @@ class SegmentGiver {
     std::optional<Segment> segment{};
     std::vector<Fill> fills{};
     std::size_t bytes = 0;  // of the fills
+    // For each stream that a fill was behind, where it was then.
+    std::map<Stream, StreamMark> behind{};
     // From close() on.
     bool closing = false;
     std::uint32_t tokens = 0;
@@ -87,7 +87,7 @@ class SegmentGiver {
   const std::size_t segment_bytes_;
 
   mutable Mutex mu_;
-  SideStream copies_ AQUA_GUARDED_BY(mu_);
+  std::optional<SideStream> copies_ AQUA_GUARDED_BY(mu_);  // from the first fill on
   std::map<std::uint64_t, Given> given_ AQUA_GUARDED_BY(mu_);
   std::map<std::uint64_t, std::uint64_t> committing_ AQUA_GUARDED_BY(mu_);  // segment, parcel
   // Parcels that failed, which was told: the keeper's last word on them is not.

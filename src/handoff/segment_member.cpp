@@ -60,8 +60,8 @@ Result<void> SegmentMember::check_connected() const {
   return Error{Code::unavailable, concat("segments: ", error_)};
 }
 
-void SegmentMember::post(StreamMark mark, const Work& work) {
-  marked_.post(std::move(mark), {work, told_.now()});
+void SegmentMember::post(StreamMark mark, Work work) {
+  marked_.post(std::move(mark), {std::move(work), told_.now()});
 }
 
 void SegmentMember::post(const segment_wire::Request& request) {
@@ -123,7 +123,7 @@ Result<void> SegmentMember::release(std::uint64_t number, StreamMark mark) {
 }
 
 Result<void> SegmentMember::commit(std::uint64_t number, std::size_t bytes, StreamMark mark,
-                                   std::uint64_t parcel) {
+                                   std::uint64_t parcel, std::vector<StreamMark> gathered) {
   const MutexLock lock(mu_);
   AQUA_ASSIGN(Own* const own, find_taken("commit", number));
   if (bytes > own->memory->bytes()) {
@@ -131,7 +131,7 @@ Result<void> SegmentMember::commit(std::uint64_t number, std::size_t bytes, Stre
                                                 number, ", which has ", own->memory->bytes())};
   }
   own->state = State::ending;
-  post(std::move(mark), Commit{number, bytes, parcel});
+  post(std::move(mark), Commit{number, bytes, parcel, std::move(gathered)});
   return {};
 }
 
@@ -227,20 +227,18 @@ void SegmentMember::leave() {
   if (keeper_.connected()) (void)keeper_.call(segment_wire::Leave{});
 }
 
-void SegmentMember::reached(const Pending& pending, const StreamMark& mark, Result<void> outcome) {
-  if (std::holds_alternative<Commit>(pending.work)) {
-    // Something else may have been told of the failure before, a ticket or an earlier mark.
-    const std::uint64_t failure = mark.latest_failure();
-    const MutexLock lock(mu_);
-    if (outcome.ok() && told_.concerns(failure, pending.told)) {
-      outcome = Error{Code::data_loss, "segments: work before it on its stream has failed"};
-    }
-    if (failure != 0 && !outcome.ok()) failures_.push_back(failure);
+void SegmentMember::reached(const Pending& pending, const StreamMark& mark,
+                            const Result<void>& outcome) {
+  if (const auto* const commit = std::get_if<Commit>(&pending.work)) {
+    reached(*commit, pending.told, mark, outcome);
+  } else if (const auto* const release = std::get_if<Release>(&pending.work)) {
+    reached(*release);
+  } else {
+    reached(std::get<Close>(pending.work), outcome);
   }
-  std::visit([&](const auto& work) { reached(work, outcome); }, pending.work);
 }
 
-void SegmentMember::reached(const Release& release, const Result<void>& /*outcome*/) {
+void SegmentMember::reached(const Release& release) {
   Memory memory;
   {
     const MutexLock lock(mu_);
@@ -254,15 +252,29 @@ void SegmentMember::reached(const Release& release, const Result<void>& /*outcom
   news_->tell();
 }
 
-void SegmentMember::reached(const Commit& commit, const Result<void>& outcome) {
+void SegmentMember::reached(const Commit& commit, std::uint64_t told, const StreamMark& mark,
+                            Result<void> outcome) {
   Memory memory;
   {
     const MutexLock lock(mu_);
     memory = own_.at(commit.number).memory;
   }
-  // Also of what was gathered on other streams.
-  auto complete = memory->wait();
-  if (complete.ok()) complete = outcome;
+  const auto gathered = memory->wait();  // behind all marks
+  news_->tell();                         // what it was gathered from is read no more
+  {
+    const MutexLock lock(mu_);
+    // Something else may have been told of a failure before, a ticket or an earlier mark.
+    const auto look_at = [&](const StreamMark& at) {
+      const std::uint64_t failure = at.latest_failure();
+      if (outcome.ok() && told_.concerns(failure, told)) {
+        outcome = Error{Code::data_loss, "segments: work before it on its stream has failed"};
+      }
+      if (failure != 0 && !outcome.ok()) failures_.push_back(failure);
+    };
+    look_at(mark);
+    for (const StreamMark& each : commit.gathered) look_at(each);
+  }
+  const auto complete = gathered.ok() ? outcome : gathered;
   segment_wire::Commit asked{.number = commit.number, .bytes = commit.bytes};
   asked.parcel = commit.parcel;
   if (complete.ok() && options_.digest) asked.digest = xxh3_of({memory->address(), commit.bytes});

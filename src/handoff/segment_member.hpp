@@ -55,9 +55,11 @@ class SegmentMember {
   [[nodiscard]] Result<Segment> take(std::size_t bytes);
   [[nodiscard]] Result<Memory> taken(std::uint64_t number) const;
   [[nodiscard]] Result<void> release(std::uint64_t number, StreamMark mark);
-  // For a parcel, by the keeper's number; 0: for none.
+  // For a parcel, by the keeper's number; 0: for none. `gathered`: points in other streams, behind
+  // which it was gathered.
   [[nodiscard]] Result<void> commit(std::uint64_t number, std::size_t bytes, StreamMark mark,
-                                    std::uint64_t parcel = 0);
+                                    std::uint64_t parcel = 0,
+                                    std::vector<StreamMark> gathered = {});
   [[nodiscard]] std::vector<CommittedSegment> committed();
   // Those of them that did not fail, of which committed() does not tell any more.
   [[nodiscard]] std::vector<SegmentName> well_committed();
@@ -97,6 +99,7 @@ class SegmentMember {
     std::uint64_t number = 0;
     std::size_t bytes = 0;
     std::uint64_t parcel = 0;
+    std::vector<StreamMark> gathered{};
   };
   struct Close {
     std::uint64_t number = 0;
@@ -112,17 +115,18 @@ class SegmentMember {
                 const SegmentsOptions& options, Listeners listeners);
   [[nodiscard]] Result<void> check_connected() const AQUA_REQUIRES(mu_);
   [[nodiscard]] Result<Own*> find_taken(const char* call, std::uint64_t number) AQUA_REQUIRES(mu_);
-  void post(StreamMark mark, const Work& work) AQUA_REQUIRES(mu_);
+  void post(StreamMark mark, Work work) AQUA_REQUIRES(mu_);
   // From now on it is asked, after what was posted before.
   void post(const segment_wire::Request& request) AQUA_REQUIRES(mu_);
   // The smallest of those that are ready and large enough, of these the latest that came back: its
   // readers may still have it mapped. End of ready_: none is.
   [[nodiscard]] std::deque<std::uint64_t>::iterator fitting(std::size_t bytes) AQUA_REQUIRES(mu_);
 
-  void reached(const Pending& pending, const StreamMark& mark, Result<void> outcome)
+  void reached(const Pending& pending, const StreamMark& mark, const Result<void>& outcome)
       AQUA_EXCLUDES(mu_);
-  void reached(const Release& release, const Result<void>& outcome) AQUA_EXCLUDES(mu_);
-  void reached(const Commit& commit, const Result<void>& outcome) AQUA_EXCLUDES(mu_);
+  void reached(const Release& release) AQUA_EXCLUDES(mu_);
+  void reached(const Commit& commit, std::uint64_t told, const StreamMark& mark,
+               Result<void> outcome) AQUA_EXCLUDES(mu_);
   void reached(const Close& close, const Result<void>& outcome) AQUA_EXCLUDES(mu_);
 
   // segment_link.cpp

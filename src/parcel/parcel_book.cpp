@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of the record; how one call moves other parcels is in
-// parcel_moves.cpp, what members are told in parcel_news.cpp.
+// What is asked of the record; how one call moves other parcels is in parcel_moves.cpp, what
+// members are told in parcel_news.cpp.
 //
 // Of all parcels of an id at most one is complete and not replaced: closing one ends or replaces
 // those that were.
@@ -110,10 +110,12 @@ Result<std::uint64_t> ParcelBook::begin(const char* call, MemberNumber giver,
   if (parcels_.size() >= kMostParcels) {
     return Error{Code::resource_exhausted, concat(call, ": ", parcels_.size(), " parcels")};
   }
-  if (const auto untold = news_.find(giver);
-      untold != news_.end() && untold->second.size() >= kMostNews) {
-    return Error{Code::resource_exhausted,
-                 concat(call, ": the caller has not been told of ", untold->second.size())};
+  if (const auto untold = news_.find(giver); untold != news_.end()) {
+    const std::size_t of_given = untold->second.size() - members_.at(giver).cut_off;
+    if (of_given >= kMostNews) {
+      return Error{Code::resource_exhausted,
+                   concat(call, ": the caller has not been told of ", of_given)};
+    }
   }
   const std::uint64_t number = ++last_;
   Record& record = parcels_[number] = {.id = head.id,
@@ -297,6 +299,7 @@ void ParcelBook::gone(MemberNumber member) {
   found->second.gone = true;
   found->second.room.clear();
   news_.erase(member);
+  found->second.cut_off = 0;
   std::vector<std::uint64_t> unfilled;
   for (auto& [number, record] : parcels_) {
     if (record.receiver == member) {
@@ -308,10 +311,11 @@ void ParcelBook::gone(MemberNumber member) {
     const bool is_open = record.state == ParcelState::open || record.state == ParcelState::reserved;
     if (is_open && record.giver == member) unfilled.push_back(number);
   }
+  // All are told before one ends, whose room would be promised to another of these.
   for (const std::uint64_t number : unfilled) {
     if (!parcels_.at(number).carried) tell_cut_off(number);
-    end_parcel(number);
   }
+  for (const std::uint64_t number : unfilled) end_parcel(number);
 }
 
 void ParcelBook::end(MemberNumber member) {

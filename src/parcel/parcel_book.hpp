@@ -81,11 +81,11 @@ class ParcelBook {
  public:
   static constexpr std::size_t kMostParcels = 1 << 16;
   static constexpr std::size_t kMostEndedIds = 1 << 16;  // whose turns are remembered
-  // That a giver has not been told; of what is cut off no more is remembered for a taker.
-  static constexpr std::size_t kMostNews = 1 << 16;
-  static constexpr std::size_t kMostRoomRoles = 4096;  // of which one receiver has spoken
-  static constexpr std::size_t kLongestId = 256;       // bytes
-  static constexpr std::size_t kLongestNote = 4096;    // bytes
+  static constexpr std::size_t kMostNews = 1 << 16;      // that a giver has not been told
+  static constexpr std::size_t kMostCutOff = 1 << 12;    // that a taker has not; no more is kept
+  static constexpr std::size_t kMostRoomRoles = 4096;    // of which one receiver has spoken
+  static constexpr std::size_t kLongestId = 256;         // bytes
+  static constexpr std::size_t kLongestNote = 4096;      // bytes
 
   struct Record {
     std::string id{};
@@ -183,7 +183,9 @@ class ParcelBook {
                                     ParcelEvent what = ParcelEvent::confirmed);
   // For who carries parcels from another keeper, where this one was cut off before it was carried:
   // all of the role are told, unless what has come of this id was given under this turn or a higher
-  // one. failed_precondition: the caller carries nothing.
+  // one.
+  //   invalid_argument     the role, the id, or a turn under which nothing is given
+  //   failed_precondition  the caller carries nothing
   [[nodiscard]] Result<void> tell_cut_off(MemberNumber courier, const std::string& role,
                                           const ParcelHead& head);
   // Ends what nobody has taken of this id. not_found: there is nothing.
@@ -236,6 +238,7 @@ class ParcelBook {
     std::map<std::string, std::int64_t> room{};  // by the giver's role; below 0: owed
     bool gone = false;
     std::optional<Courier> courier{};
+    std::size_t cut_off = 0;  // of its untold news
     friend bool operator==(const Member&, const Member&) = default;
   };
   struct Turns {

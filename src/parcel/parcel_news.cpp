@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/concat.hpp"
 #include "base/try.hpp"
 #include "parcel/parcel_book.hpp"
 
@@ -10,9 +11,12 @@ namespace aqua {
 
 void ParcelBook::tell(MemberNumber member, const ParcelNews& news) {
   if (!is_member(member)) return;
-  std::vector<ParcelNews>& untold = news_[member];
-  if (news.event == ParcelEvent::cut_off && untold.size() >= kMostNews) return;
-  untold.push_back(news);
+  if (news.event == ParcelEvent::cut_off) {
+    std::size_t& cut_off = members_.at(member).cut_off;
+    if (cut_off == kMostCutOff) return;
+    ++cut_off;
+  }
+  news_[member].push_back(news);
 }
 
 // The last that its giver hears of it.
@@ -22,7 +26,7 @@ void ParcelBook::tell_giver(Record& record, std::uint64_t number, ParcelEvent ev
 
 void ParcelBook::tell_cut_off(std::uint64_t number) {
   const Record& record = parcels_.at(number);
-  const ParcelNews news{number, ParcelEvent::cut_off, {record.id, record.turn}};
+  const ParcelNews news{number, ParcelEvent::cut_off, {record.id, record.given_turn}};
   for (const auto& [member, known] : members_) {
     const bool is_its = record.receiver != 0 ? member == record.receiver
                                              : known.role == record.role && may_take(known, record);
@@ -35,6 +39,10 @@ Result<void> ParcelBook::tell_cut_off(MemberNumber courier, const std::string& r
   AQUA_TRY(check_member("cut_off", courier));
   AQUA_TRY(check_role("cut_off", role));
   AQUA_TRY(check_id("cut_off", head.id));
+  if (head.turn == 0 || head.turn > kMostTurn) {
+    return Error{Code::invalid_argument,
+                 concat("cut_off: ", head.id, ": turn ", head.turn, ", of 1 to ", kMostTurn)};
+  }
   if (!members_.at(courier).courier) {
     return Error{Code::failed_precondition, "cut_off: the caller carries nothing"};
   }
@@ -57,6 +65,8 @@ std::vector<ParcelNews> ParcelBook::take_news(MemberNumber member, const Fits& f
   std::vector<ParcelNews>& all = found->second;
   const auto end = fits ? std::ranges::find_if_not(all, fits) : all.end();
   std::vector<ParcelNews> told(all.begin(), end);
+  members_.at(member).cut_off -=
+      static_cast<std::size_t>(std::ranges::count(told, ParcelEvent::cut_off, &ParcelNews::event));
   all.erase(all.begin(), end);
   if (all.empty()) news_.erase(found);
   return told;

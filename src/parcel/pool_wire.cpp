@@ -332,7 +332,13 @@ Result<PoolReply> decode_pool_reply(std::string_view packet) {
       reply.unread = parcel.error().message;
     }
   }
-  AQUA_ASSIGN(reply.told, read_list<ParcelNews>(*told, read_news));
+  for (const Json& one : *told) {  // likewise
+    if (auto news = read_news(one); news.ok()) {
+      reply.told.push_back(*std::move(news));
+    } else {
+      reply.unread = news.error().message;
+    }
+  }
   AQUA_ASSIGN(reply.pools, read_list<PoolStatus>(*pools, read_pool_row));
   return reply;
 }

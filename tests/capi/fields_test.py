@@ -36,6 +36,7 @@ TWINS = {
     "aqua_kv_pool_status": "KvPoolStatus",
     "aqua_parcel": "Parcel",
     "aqua_undelivered": "Undelivered",
+    "aqua_parcel_head": "ParcelHead",
     "aqua_delivery": "Delivery",
     "aqua_kv_shape": "KvShape",
     "aqua_parallelism": "Parallelism",

@@ -54,8 +54,9 @@ struct CopyingWorld {
   static constexpr std::uint32_t kLayers = 2;
 
   test::StampedCache& cache(const Carrier& carrier) { return *caches.at(&carrier); }
+  // Others by each call: what was filled before may still be carried.
   std::vector<std::uint32_t> filled(Carrier& carrier, std::size_t count, std::uint64_t stamp) {
-    auto blocks = test::StampedCache::blocks(count, 5, 3);
+    auto blocks = test::StampedCache::blocks(count, 5 + 6 * times_filled++, 3);
     cache(carrier).stamp(blocks, stamp);
     return blocks;
   }
@@ -74,6 +75,7 @@ struct CopyingWorld {
   }
 
   Runtime gpu = test::StampedCache::open_runtime();
+  std::uint32_t times_filled = 0;
   std::map<const Carrier*, std::unique_ptr<test::StampedCache>> caches{};
 };
 

@@ -238,7 +238,8 @@ class NaiveParcels {
     for (const auto& [m, member] : members_) {
       const bool any = row.record.receiver == 0 && member.role == row.record.role;
       if (!there(m) || !(any ? may_take(m, row.record) : m == row.record.receiver)) continue;
-      news_[m].push_back({row.number, ParcelEvent::cut_off, {row.record.id, row.record.turn}});
+      news_[m].push_back(
+          {row.number, ParcelEvent::cut_off, {row.record.id, row.record.given_turn}});
     }
   }
   template <typename Which>

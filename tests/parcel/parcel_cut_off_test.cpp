@@ -42,6 +42,25 @@ TEST_F(CutOffParcel, IsToldWhoPromisedRoomForItAndNobodyElse) {
   EXPECT_FALSE(book_.has_news(kDecode)) << "of what has ended before";
 }
 
+// The room of the first one is not promised to the second one, which ends, too.
+TEST_F(CutOffParcel, OfTwoThatEndTogetherEachIsToldToThoseItIsOf) {
+  ASSERT_TRUE(book_.admit(kDecode, "prefill", 1).ok());
+  const std::uint64_t open = reserve({"a", 1}), reserved = reserve({"b", 1});
+  book_.gone(kGiver);
+  EXPECT_EQ(book_.take_news(kDecode), (News{{open, ParcelEvent::cut_off, {"a", 1}},
+                                            {reserved, ParcelEvent::cut_off, {"b", 1}}}));
+  EXPECT_EQ(book_.take_news(kOther), cut_off(reserved, {"b", 1}));
+}
+
+TEST_F(CutOffParcel, IsNamedByTheTurnUnderWhichItWasGiven) {
+  const std::uint64_t number = book_.open(kGiver, "decode", {"a", 1}).value();
+  ASSERT_TRUE(book_.close(kGiver, number, 1, "").ok());
+  ASSERT_TRUE(book_.accept(kDecode).ok());
+  book_.end(kDecode);
+  ASSERT_TRUE(book_.cancel("a").ok());
+  EXPECT_EQ(book_.take_news(kOther), cut_off(number, {"a", 1})) << "and not by its takers'";
+}
+
 TEST_F(CutOffParcel, IsToldAllOfItsRoleWhereNobodyHasPromisedRoom) {
   const std::uint64_t reserved = reserve({"a", 1});
   const std::uint64_t open = book_.open(kGiver, "decode", {"b", 1}).value();
@@ -116,11 +135,11 @@ TEST_F(CutOffParcel, IsOneThatWasToComeFromAnotherKeeper) {
 }
 
 TEST_F(CutOffParcel, IsRememberedForATakerThatDoesNotListenUpToABound) {
-  for (std::uint64_t turn = 1; turn <= ParcelBook::kMostNews + 1; ++turn) {
+  for (std::uint64_t turn = 1; turn <= ParcelBook::kMostCutOff + 1; ++turn) {
     ASSERT_TRUE(book_.recall(kGiver, book_.open(kGiver, "decode", {"a", turn}).value()).ok());
   }
   const News told = book_.take_news(kDecode);
-  ASSERT_EQ(told.size(), ParcelBook::kMostNews);
+  ASSERT_EQ(told.size(), ParcelBook::kMostCutOff);
   EXPECT_EQ(told.front().head.turn, 1U);
 }
 

@@ -238,6 +238,7 @@ class Play {
         if (runs.size() > 1)
           all["compared"][each.name] = {{"seconds", each.served.seconds},
                                         {"latency_seconds", each.served.latency_seconds},
+                                        {"deaths", each.served.deaths},
                                         {"recovery_seconds", each.served.recovery_seconds}};
       }
       std::puts(all.dump(2).c_str());

@@ -146,7 +146,7 @@ void Stage::take(Step& step, Wiring& wiring) {
 
 void Stage::end(const StepHead& step) {
   if (streams_) streams_->finish(step, stream_);
-  let_go(step.sequence);  // no kernel is queued: compute() waits, and copies are in stream order
+  let_go(step.sequence);  // no kernel is queued, nor a copy out: compute() waits for both
   streamed_.erase(step.sequence);
 }
 

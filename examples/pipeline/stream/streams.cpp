@@ -91,8 +91,9 @@ kv_stream::StreamOut Streams::begin(const StepHead& step, BlockList blocks) {
 
 void Streams::complete(kv_stream::StreamOut out, Stream stream) {
   must(out.finish("", stream), "finish");
-  await("the end of copies",
-        [&] { return must(out.copied(), "copies") && must(out.kept(), "copies"); });
+  // Not to be left before: its blocks are written by others then, and it arrives all the same.
+  while (!must(out.copied(), "copies")) (void)streamer_.wait(kOneWait);
+  await("the end of copies", [&] { return must(out.kept(), "copies"); });
 }
 
 void Streams::hear() {

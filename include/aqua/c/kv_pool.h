@@ -5,7 +5,8 @@
  *
  * Threads: every call may be made concurrently. None waits for a stream, a socket or another
  *          process, but attach, wait and free.
- * Lists:   what aqua_kv_pool_accept(), _undelivered(), _deliveries() and _superseded() answer is
+ * Lists:   what aqua_kv_pool_accept(), _undelivered(), _deliveries(), _superseded() and
+ *          _cut_off() answer is
  *          the pool's, and valid until the next such call of the same name on it, or until it is
  *          freed: copy it where threads share the pool. An empty list is no error.
  * Memory:  attach, and the pool's own threads, speak to the keeper, and end the process where that
@@ -224,11 +225,24 @@ AQUA_CALL aqua_error* aqua_kv_pool_finish(aqua_kv_pool pool, uint64_t number, aq
  * counts no more, and they are to be finished. */
 AQUA_CALL aqua_error* aqua_kv_pool_superseded(aqua_kv_pool pool, const uint64_t** numbers,
                                               size_t* count);
+/* Names a parcel that does not come. */
+typedef struct aqua_parcel_head {
+  size_t struct_size;
+  const char* id;
+  uint64_t turn; /* under which its giver spoke */
+} aqua_parcel_head;
+
+/* Parcels for this role that do not come under this turn, since the last call: their giver ended
+ * before they were closed, or took them back, or they were cancelled. What was complete of a lower
+ * turn comes all the same, and another turn may come, or have come. Of what is not asked for the
+ * last 4,096 are kept. */
+AQUA_CALL aqua_error* aqua_kv_pool_cut_off(aqua_kv_pool pool, const aqua_parcel_head* const** heads,
+                                           size_t* count);
 
 /* Waits until there is news for this member since the last call: parcels, blocks, something
- * undelivered or delivered, or the keeper's end. *news is 1 then, and 0 where none came within
- * patience_ms. A pool that is freed meanwhile goes when this returns, and its runtime stays open
- * until then. */
+ * undelivered, delivered or cut off, or the keeper's end. *news is 1 then, and 0 where none came
+ * within patience_ms. A pool that is freed meanwhile goes when this returns, and its runtime stays
+ * open until then. */
 AQUA_CALL aqua_error* aqua_kv_pool_wait(aqua_kv_pool pool, uint32_t patience_ms, int* news);
 
 /* --- who looks after pools, a member or not -----------------------------------------------------

@@ -118,10 +118,11 @@ class AQUA_API Carrier {
   [[nodiscard]] virtual std::vector<std::uint64_t> superseded() = 0;
   // Parcels for the caller's role that do not come under this turn, since the last call: their
   // giver ended before they were closed, or took them back, or they were cancelled. Told to whoever
-  // has promised room, else to all of the role. Another turn may come, or have come. Of what is not
-  // asked for the last kMostCutOff are kept.
+  // has promised room, else to all of the role. What was complete of a lower turn comes all the
+  // same, and another turn may come, or have come. Of what is not asked for the last kMostCutOff
+  // are kept.
   [[nodiscard]] virtual std::vector<ParcelHead> cut_off() = 0;
-  static constexpr std::size_t kMostCutOff = std::size_t{1} << 16;
+  static constexpr std::size_t kMostCutOff = std::size_t{1} << 12;
 
   // --- both --------------------------------------------------------------------------------------
   // Blocks until there is news since the last call, of any of the above. False: none came within

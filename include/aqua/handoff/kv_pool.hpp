@@ -162,7 +162,7 @@ class AQUA_API KvPool final : public Carrier {
   [[nodiscard]] bool is_connected() const override;
 
   // Blocks until there is news for this member since the last call: parcels, blocks, something
-  // undelivered or delivered, or the keeper's end. False: none came within `patience`.
+  // undelivered, delivered or cut off, or the keeper's end. False: none came within `patience`.
   [[nodiscard]] bool wait(std::chrono::milliseconds patience) override;
   [[nodiscard]] KvPoolStatus status() const;
 

@@ -89,9 +89,10 @@ class AQUA_API SegmentCarrier final : public Carrier {
   ~SegmentCarrier() override;
 
   // As Carrier's. fill() gathers on a stream of the carrier's own, beside what is posted to
-  // `stream` afterwards; a range is filled once (invalid_argument). Of a parcel whose segment
-  // cannot be mapped here land() says why (resource_exhausted), and it is tried again: unavailable,
-  // as long as that takes.
+  // `stream` afterwards and behind all that this carrier has gathered before; wait() returns, too,
+  // once what was closed or recalled is gathered. A range is filled once (invalid_argument). Of a
+  // parcel whose segment cannot be mapped here land() says why (resource_exhausted), and it is
+  // tried again: unavailable, as long as that takes.
   [[nodiscard]] Result<std::uint64_t> open(const ParcelHead& head,
                                            const std::string& role) override;
   [[nodiscard]] Result<ParcelState> state(std::uint64_t number) const override;

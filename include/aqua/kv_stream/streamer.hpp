@@ -38,7 +38,7 @@
 //
 // Threads: one at a time.
 // Owns:    nothing of device memory. Carrier and layout outlive it and all that it makes. What the
-//          carrier accepts, delivers and supersedes is the Streamer's alone.
+//          carrier accepts, delivers, supersedes and cuts off is the Streamer's alone.
 #pragma once
 
 #include <chrono>
@@ -210,10 +210,10 @@ class AQUA_API Streamer {
   // Sequences that arrived and count no more since the last call, as another attempt began:
   // finish() them.
   [[nodiscard]] std::vector<std::uint64_t> superseded();
-  // Attempts that do not come, since the last call: a rank that streams them ended, or took back
-  // what it had not finished. What has come of them is given up, and there is room for another in
-  // their place. A later attempt may be on its way; and one may be told of whose sequence has ended
-  // here.
+  // Attempts that do not come, since the last call, each once: a rank that streams them ended, or
+  // took back what it had not finished. What comes of them is given up, and there is room for
+  // another in their place. An earlier attempt that was complete comes all the same, a later one
+  // may be on its way; and one may be told of whose sequence has ended here.
   [[nodiscard]] std::vector<CutOff> cut_off();
 
   // Blocks until the carrier has news. False: none came within `patience`.

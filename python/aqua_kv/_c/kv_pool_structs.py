@@ -80,6 +80,14 @@ class CUndelivered(Sized):
     ]
 
 
+class CParcelHead(Sized):
+    _fields_: ClassVar[Fields] = [
+        ("struct_size", c_size_t),
+        ("id", c_char_p),
+        ("turn", c_uint64),
+    ]
+
+
 class CDelivery(Sized):
     _fields_: ClassVar[Fields] = [
         ("struct_size", c_size_t),

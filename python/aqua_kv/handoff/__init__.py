@@ -7,6 +7,7 @@ from .parcel import (
     DeliveryOutcome,
     OpenParcel,
     Parcel,
+    ParcelHead,
     ParcelState,
     Undelivered,
 )
@@ -15,6 +16,6 @@ from .pools import cancel_parcel, move_quota, release_quarantined, remove_pool
 
 __all__ = [
     "Delivery", "DeliveryOutcome", "KvPool", "KvPoolPlane", "KvPoolShape", "KvPoolStatus",
-    "OpenParcel", "Parcel", "ParcelState", "Undelivered", "cancel_parcel", "move_quota",
+    "OpenParcel", "Parcel", "ParcelHead", "ParcelState", "Undelivered", "cancel_parcel", "move_quota",
     "release_quarantined", "remove_pool",
 ]

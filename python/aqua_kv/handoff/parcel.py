@@ -8,7 +8,7 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional, Tuple
 
-from .._c.kv_pool_structs import CDelivery, CParcel, CUndelivered
+from .._c.kv_pool_structs import CDelivery, CParcel, CParcelHead, CUndelivered
 from .._errors import Code, Error
 
 if TYPE_CHECKING:
@@ -93,6 +93,18 @@ class Delivery:
             int(c.number), DeliveryOutcome(c.outcome), bool(c.returned),
             _error(c.code, c.message) if c.code else None,
         )
+
+
+@dataclass(frozen=True)
+class ParcelHead:
+    """Names a parcel that does not come."""
+
+    id: str
+    turn: int  # under which its giver spoke
+
+    @classmethod
+    def _from_c(cls, c: CParcelHead) -> "ParcelHead":
+        return cls(c.id.decode(), int(c.turn))
 
 
 class OpenParcel:

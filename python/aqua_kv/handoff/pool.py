@@ -27,6 +27,7 @@ from .._c.kv_pool_structs import (
     CKvPoolOptions,
     CKvPoolStatus,
     CParcel,
+    CParcelHead,
     CUndelivered,
     KvPoolHandle,
 )
@@ -37,7 +38,7 @@ from .._numbers import Stream, native_stream, size, text, uint32
 from .._owned import Owned
 from ..layout import Layout
 from .memory import KvPoolPlane, KvPoolShape
-from .parcel import Delivery, OpenParcel, Parcel, ParcelState, Undelivered
+from .parcel import Delivery, OpenParcel, Parcel, ParcelHead, ParcelState, Undelivered
 
 if TYPE_CHECKING:
     from ..runtime import Runtime
@@ -244,9 +245,16 @@ class KvPool(Owned):
                 return numbers[: count.value]
         raise_error(error)
 
+    def cut_off(self) -> List[ParcelHead]:
+        """Parcels for this role that do not come under this turn, since the last call: their giver
+        ended before they were closed, or took them back, or they were cancelled. What was complete
+        of a lower turn comes all the same, and another turn may come, or have come. Of what is not
+        asked for the last 4,096 are kept."""
+        return self._list(lib.aqua_kv_pool_cut_off, CParcelHead, ParcelHead._from_c)
+
     def wait(self, patience_ms: int) -> bool:
         """Waits, without the GIL, until there is news since the last call: parcels, blocks, something
-        undelivered or delivered, or the keeper's end. False: none came within that time. A pool that
+        undelivered, delivered or cut off, or the keeper's end. False: none came within that time. A pool that
         is closed meanwhile goes when this returns, and until then its runtime cannot be closed."""
         news = ctypes.c_int()
         error = lib.aqua_kv_pool_wait(self._handle, uint32(patience_ms, "patience_ms"), news)

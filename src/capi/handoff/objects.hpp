@@ -34,12 +34,19 @@ struct DeliveryRow {
   aqua_delivery c;
 };
 
+struct ParcelHeadRow {
+  explicit ParcelHeadRow(const ParcelHead& head) noexcept
+      : c{sizeof(aqua_parcel_head), head.id.c_str(), head.turn} {}
+  aqua_parcel_head c;
+};
+
 struct ShownPool {
   explicit ShownPool(KvPool attached) : pool(std::move(attached)) {}
   KvPool pool;
   ShownList<Parcel, ParcelRow> parcels{};
   ShownList<Undelivered, UndeliveredRow> undelivered{};
   ShownList<Delivery, DeliveryRow> deliveries{};
+  ShownList<ParcelHead, ParcelHeadRow> cut_off{};
   std::mutex superseded_lock{};
   std::vector<std::uint64_t> superseded{};
 };

@@ -208,4 +208,17 @@ aqua_error* aqua_kv_pool_superseded(aqua_kv_pool pool, const uint64_t** numbers,
   });
 }
 
+aqua_error* aqua_kv_pool_cut_off(aqua_kv_pool pool, const aqua_parcel_head* const** heads,
+                                 size_t* count) {
+  return call([&]() -> Result<void> {
+    constexpr const char* what = "aqua_kv_pool_cut_off";
+    AQUA_CAPI_NOT_NULL(what, heads);
+    AQUA_CAPI_NOT_NULL(what, count);
+    AQUA_ASSIGN(const auto used, kv_pools().use(what, pool.id));
+    ShownPool& shown = *used->shown;
+    shown.cut_off.show([&] { return shown.pool.cut_off(); }, heads, count);
+    return {};
+  });
+}
+
 }  // extern "C"

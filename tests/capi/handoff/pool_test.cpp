@@ -154,6 +154,25 @@ TEST_F(CapiKvPool, WhoHasALowerTurnIsToldThatItIsSuperseded) {
   leave(prefill);
 }
 
+TEST_F(CapiKvPool, WhoWasToGetAParcelIsToldThatItDoesNotCome) {
+  const aqua_kv_pool prefill = join("prefill");
+  const aqua_kv_pool decode = join("decode");
+  std::uint64_t number = 0;
+  ASSERT_EQ(code_of(aqua_kv_pool_open(prefill, "r", 9, "decode", &number)), AQUA_OK);
+  ASSERT_EQ(code_of(aqua_kv_pool_recall(prefill, number)), AQUA_OK);
+  const aqua_parcel_head* const* heads = nullptr;
+  std::size_t count = 0;
+  while (count == 0) {
+    ASSERT_EQ(code_of(aqua_kv_pool_cut_off(decode, &heads, &count)), AQUA_OK);
+    if (count == 0) await_news(decode);
+  }
+  ASSERT_EQ(count, 1U);
+  EXPECT_STREQ(heads[0]->id, "r");
+  EXPECT_EQ(heads[0]->turn, 9U);
+  leave(decode);
+  leave(prefill);
+}
+
 TEST_F(CapiKvPool, ASharedPrefixIsReadByAllAndReleasedAsOften) {
   const aqua_kv_pool prefill = join("prefill");
   const aqua_kv_pool decode = join("decode");

@@ -29,6 +29,7 @@ class CapiKvPoolRefusals : public CapiKvPool {
     const aqua_parcel* const* parcels = nullptr;
     const aqua_undelivered* const* undelivered = nullptr;
     const aqua_delivery* const* deliveries = nullptr;
+    const aqua_parcel_head* const* heads = nullptr;
     const std::array<std::function<aqua_error*()>, kCalls> calls{
         [&] { return aqua_kv_pool_free(pool); },
         [&] { return aqua_kv_pool_get_status(pool, &status); },
@@ -48,11 +49,12 @@ class CapiKvPoolRefusals : public CapiKvPool {
         [&] { return aqua_kv_pool_confirm(pool, 1); },
         [&] { return aqua_kv_pool_finish(pool, 1, 0); },
         [&] { return aqua_kv_pool_superseded(pool, &numbers, &count); },
+        [&] { return aqua_kv_pool_cut_off(pool, &heads, &count); },
         [&] { return aqua_kv_pool_wait(pool, 0, &news); },
     };
     return code_of(calls.at(n)());
   }
-  static constexpr std::size_t kCalls = 19;
+  static constexpr std::size_t kCalls = 20;
   static constexpr aqua_stream kNoStream = ~aqua_stream{0};
 
   [[nodiscard]] aqua_code attach_code(const aqua_kv_pool_options& given) const {
@@ -82,8 +84,9 @@ TEST_F(CapiKvPoolRefusals, NullsForWhatIsWantedOrWritten) {
   const aqua_parcel* const* parcels = nullptr;
   const aqua_undelivered* const* undelivered = nullptr;
   const aqua_delivery* const* deliveries = nullptr;
+  const aqua_parcel_head* const* heads = nullptr;
   const std::uint64_t* numbers = nullptr;
-  const std::array<aqua_error*, 21> refused{
+  const std::array<aqua_error*, 23> refused{
       aqua_kv_pool_attach(runtime_, nullptr, nullptr),
       aqua_kv_pool_get_status(pool, nullptr),
       aqua_kv_pool_get_plane(pool, 0, 0, nullptr),
@@ -104,6 +107,8 @@ TEST_F(CapiKvPoolRefusals, NullsForWhatIsWantedOrWritten) {
       aqua_kv_pool_accept(pool, 1, &parcels, nullptr),
       aqua_kv_pool_superseded(pool, nullptr, &count),
       aqua_kv_pool_superseded(pool, &numbers, nullptr),
+      aqua_kv_pool_cut_off(pool, nullptr, &count),
+      aqua_kv_pool_cut_off(pool, &heads, nullptr),
       aqua_kv_pool_wait(pool, 0, nullptr),
   };
   for (std::size_t i = 0; i < refused.size(); ++i) {

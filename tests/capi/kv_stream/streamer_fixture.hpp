@@ -179,7 +179,8 @@ class CapiStreamer : public CapiFixture {
       ASSERT_EQ(code_of(aqua_stream_out_layer(out, layer, 0)), AQUA_OK);
     }
     ASSERT_EQ(code_of(aqua_stream_out_finish(out, "a\0b", 3, 0)), AQUA_OK);
-    ASSERT_EQ(code_of(aqua_emulated_synchronize(runtime_, 0)), AQUA_OK);
+    ASSERT_EQ(until(prefill, [&](int* copied) { return aqua_stream_out_copied(out, copied); }),
+              AQUA_OK);
     for (unsigned layer = 0; layer < kLayers; ++layer) write(prefill_, layer, stamp + 99);
     ASSERT_EQ(until(prefill, [&](int* kept) { return aqua_stream_out_kept(out, kept); }), AQUA_OK);
   }

@@ -136,6 +136,16 @@ TEST_F(HostileVisitor, MoreBytesThanWereOfferedEndTheConnectionAndTheParcel) {
   all_is_well();
 }
 
+TEST_F(HostileVisitor, WhatCannotHaveBeenCutOffIsToldNobody) {
+  const auto decode = servers_.decode(2);
+  Link link = greeted();
+  for (const ParcelHead& head : {ParcelHead{"", 1}, ParcelHead{std::string(257, 'x'), 1},
+                                 ParcelHead{"a", 0}, ParcelHead{"a", kMostTurn + 1}})
+    EXPECT_TRUE(link.say(CutOff{head}).ok());
+  EXPECT_TRUE(link.say(CutOff{{"b", 1}}).ok());
+  EXPECT_EQ(decode->ask("cut-off"), "b.1");
+}
+
 TEST_F(HostileVisitor, ASecondOfferBeforeTheFirstHasComeEndsBoth) {
   Link link = greeted();  // nobody has room
   EXPECT_TRUE(link.say(offer(1, 100)).ok());

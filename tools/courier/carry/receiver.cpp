@@ -92,7 +92,7 @@ Result<void> Receiver::hear(const Withdraw& said) {
 
 Result<void> Receiver::hear(const CutOff& said) {
   const auto told = keeper_.ask(pool_wire::TellCutOff{hello_.to, said.head});
-  return told.ok() ? Result<void>{} : told.error();
+  return keeper_.connected() ? Result<void>{} : told.error();  // what cannot be is told nobody
 }
 
 Result<void> Receiver::hear_keeper() {

@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -65,8 +64,6 @@ struct Streamer::Parts {
   }
   // Reads what a parcel says of itself.
   [[nodiscard]] Result<StreamPart> part_of(const Parcel& parcel) const;
-  // None: no other group streams it here.
-  [[nodiscard]] std::optional<std::uint64_t> sequence_of(const ParcelHead& head) const;
   void take(const Parcel& parcel, const std::function<bool(std::uint64_t)>& wanted);
   // Nothing of these is read any more, and there is room for others in their place: the sequence
   // that they were of may come again. What cannot be finished now, as while a graph is captured, is
@@ -110,15 +107,6 @@ Result<StreamPart> Streamer::Parts::part_of(const Parcel& parcel) const {
                     .tokens = parcel.tokens,
                     .parcel = parcel.number,
                     .words = std::move(note.words)};
-}
-
-std::optional<std::uint64_t> Streamer::Parts::sequence_of(const ParcelHead& head) const {
-  for (const StreamPeer& group : groups) {
-    for (const Route& route : group.in) {
-      if (auto found = sequence_in(head.id, {group.name, route.peer}, own)) return found;
-    }
-  }
-  return {};
 }
 
 void Streamer::Parts::take(const Parcel& parcel, const std::function<bool(std::uint64_t)>& wanted) {
@@ -278,14 +266,15 @@ std::vector<std::uint64_t> Streamer::superseded() {
 std::vector<CutOff> Streamer::cut_off() {
   std::vector<CutOff> all;
   for (const ParcelHead& head : parts_->carrier.cut_off()) {
-    const auto sequence = parts_->sequence_of(head);
-    if (!sequence) continue;
-    const CutOff each{*sequence, attempt_in(head.turn)};
-    const Intake::Sequence* const here = parts_->intake.find(*sequence);
-    if (here != nullptr && here->attempt > each.attempt) continue;  // a later one is on its way
-    if (here != nullptr && here->attempt == each.attempt && !here->told)
-      parts_->give_up(parts_->intake.drop(*sequence));
-    if (std::ranges::find(all, each) == all.end()) all.push_back(each);
+    const auto id = parse_id(head.id, parts_->own);
+    const auto group = id ? parts_->find(id->from.group) : Result<const StreamPeer*>(Error{});
+    if (!group.ok()) continue;
+    const CutOff each{id->sequence, attempt_in(head.turn)};
+    const auto number = static_cast<std::uint32_t>(*group - parts_->groups.data());
+    const auto useless = parts_->intake.cut_off(number, each.sequence, each.attempt);
+    if (!useless) continue;
+    parts_->give_up(*useless);
+    all.push_back(each);
   }
   return all;
 }

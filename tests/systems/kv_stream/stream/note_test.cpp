@@ -74,17 +74,18 @@ TEST(StreamNote, EachPairOfRanksHasItsOwnIdAndRole) {
   EXPECT_EQ(ids.size(), 36U);
 }
 
-TEST(StreamNote, AnIdSaysItsSequenceToThoseItIsOfAlone) {
+TEST(StreamNote, AnIdIsReadByTheRankThatItGoesTo) {
   const StreamEnd from{"prefill", 3}, to{"decode", 0};
   for (const std::uint64_t sequence : {std::uint64_t{0}, std::uint64_t{7}, UINT64_MAX}) {
-    EXPECT_EQ(sequence_in(id_of(from, to, sequence), from, to), sequence);
-    EXPECT_EQ(sequence_in(id_of(from, to, sequence), from, {"decode", 1}), std::nullopt);
-    EXPECT_EQ(sequence_in(id_of(from, to, sequence) + "0", from, to), std::nullopt);
+    EXPECT_EQ(parse_id(id_of(from, to, sequence), to), (StreamId{from, sequence}));
+    EXPECT_EQ(parse_id(id_of(from, to, sequence), {"decode", 1}), std::nullopt);
+    EXPECT_EQ(parse_id(id_of(from, to, sequence) + "0", to), std::nullopt);
   }
   for (const char* const id :
        {"", "sequence", "sequence ", "sequence 07 from prefill.3 to decode.0",
-        "request 7 from prefill.3 to decode.0"}) {
-    EXPECT_EQ(sequence_in(id, from, to), std::nullopt) << id;
+        "request 7 from prefill.3 to decode.0", "sequence 7 from prefill to decode.0",
+        "sequence 7 from prefill.x to decode.0"}) {
+    EXPECT_EQ(parse_id(id, to), std::nullopt) << id;
   }
 }
 

@@ -107,6 +107,16 @@ TEST_F(CutOffAttempt, IsToldOnceAndWhatHasComeOfItIsGivenUp) {
   expect_room_for_one();
 }
 
+TEST_F(CutOffAttempt, WhatComesOfItAfterItWasToldIsGivenUp) {
+  pair_.finish(1);
+  pair_.admit(1);
+  second_[1].cancel();
+  EXPECT_EQ(receiver_.streamer.cut_off(), (Told{{1, 2}}));
+  send_first_part(second_);
+  EXPECT_TRUE(receiver_.streamer.arrived().empty());
+  expect_room_for_one();
+}
+
 TEST_F(CutOffAttempt, WhoseBothPartsAreCutOffIsOne) {
   for (StreamOut& out : second_) out.cancel();
   EXPECT_EQ(receiver_.streamer.cut_off(), (Told{{1, 2}}));

@@ -9,10 +9,13 @@
 // Threads: one at a time. Pure: no device, clock or I/O.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aqua/result.hpp"
@@ -52,6 +55,14 @@ class Intake {
   //   already_exists    the attempt has this rank's part, or another group's parts
   // After an error nothing has changed.
   [[nodiscard]] Result<std::vector<std::uint64_t>> add(const StreamPart& part);
+  // An attempt of this group's does not come, as a rank has not delivered its part: parts of it
+  // that come afterwards are of no use either, as long as it is one of the last kMostCutOff.
+  // Returns the parcels that are of no use then. Nothing: it is known, or it has come, or a later
+  // one has begun to come.
+  static constexpr std::size_t kMostCutOff = 1 << 16;
+  [[nodiscard]] std::optional<std::vector<std::uint64_t>> cut_off(std::uint32_t group,
+                                                                  std::uint64_t sequence,
+                                                                  std::uint32_t attempt);
   // Sequences that are complete, since the last call, in ascending order.
   [[nodiscard]] std::vector<std::uint64_t> take_complete();
   // Sequences of which take_complete() has not told, in ascending order.
@@ -69,6 +80,9 @@ class Intake {
  private:
   std::vector<std::vector<std::uint32_t>> sources_;
   std::map<std::uint64_t, Sequence> sequences_{};
+  using OfGroup = std::pair<std::uint32_t, std::uint64_t>;  // and sequence
+  std::map<OfGroup, std::uint32_t> cut_off_{};              // the highest attempt
+  std::deque<OfGroup> cut_off_order_{};                     // the oldest first
 };
 
 }  // namespace aqua::kv_stream

@@ -89,13 +89,19 @@ std::string id_of(const StreamEnd& from, const StreamEnd& to, std::uint64_t sequ
   return concat("sequence ", sequence, " from ", name_of(from), " to ", name_of(to));
 }
 
-std::optional<std::uint64_t> sequence_in(std::string_view id, const StreamEnd& from,
-                                         const StreamEnd& to) {
+std::optional<StreamId> parse_id(std::string_view id, const StreamEnd& to) {
   const std::string_view whole = id;
-  std::uint64_t sequence = 0;
+  StreamId read;
   (void)next_word(id);
-  if (!read_number(next_word(id), sequence) || whole != id_of(from, to, sequence)) return {};
-  return sequence;
+  if (!read_number(next_word(id), read.sequence)) return {};
+  (void)next_word(id);
+  const std::string_view from = next_word(id).value_or("");
+  const std::size_t dot = from.find('.');
+  if (dot == std::string_view::npos) return {};
+  read.from.group = from.substr(0, dot);
+  if (!read_number(from.substr(dot + 1), read.from.rank)) return {};
+  if (whole != id_of(read.from, to, read.sequence)) return {};
+  return read;
 }
 
 }  // namespace aqua::kv_stream

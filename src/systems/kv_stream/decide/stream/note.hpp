@@ -52,9 +52,13 @@ struct StreamNote {
 [[nodiscard]] std::string role_of(const StreamEnd& to);
 // The id of what one rank streams to another of a sequence.
 [[nodiscard]] std::string id_of(const StreamEnd& from, const StreamEnd& to, std::uint64_t sequence);
-// The sequence of such an id. None: it is not that of what goes from one to the other.
-[[nodiscard]] std::optional<std::uint64_t> sequence_in(std::string_view id, const StreamEnd& from,
-                                                       const StreamEnd& to);
+// Who streams which sequence by such an id. None: it is not that of something to this rank.
+struct StreamId {
+  StreamEnd from{};
+  std::uint64_t sequence = 0;
+  friend bool operator==(const StreamId&, const StreamId&) = default;
+};
+[[nodiscard]] std::optional<StreamId> parse_id(std::string_view id, const StreamEnd& to);
 // The turn of an attempt's parcels, up to kMostAttempt. Each time that one is taken raises its turn
 // by one, so that attempts are far apart.
 [[nodiscard]] constexpr std::uint64_t turn_of(std::uint32_t attempt) {
