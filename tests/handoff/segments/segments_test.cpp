@@ -13,7 +13,7 @@
 #include "base/internals.hpp"
 #include "device/memfd/device.hpp"
 #include "runtime/impl.hpp"
-#include "tests/handoff/segments_fixture.hpp"
+#include "tests/handoff/segments/segments_fixture.hpp"
 #include "tests/keeper/kept_descriptors.hpp"
 
 namespace aqua {

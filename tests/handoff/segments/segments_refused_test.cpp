@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/handoff/segments_fixture.hpp"
+#include "tests/handoff/segments/segments_fixture.hpp"
 
 namespace aqua {
 namespace {
