@@ -87,13 +87,11 @@ typedef struct aqua_streamer_status {
   uint32_t connected; /* 1: to the keeper. Once 0 it stays so, and nothing is carried any more */
   char error[256];    /* why the last parcel was refused; cut off where it does not fit */
   char keeper_error[256]; /* why not connected, or what the keeper refused last; likewise */
+  uint64_t arrived;       /* attempts that aqua_streamer_arrived() has told of */
+  uint64_t cut_off;       /* ... and aqua_streamer_cut_off() */
 } aqua_streamer_status;
-#define AQUA_STREAMER_STATUS_INIT                       \
-  {                                                     \
-    sizeof(aqua_streamer_status), 0, 0, 0, 0, 0, {0}, { \
-      0                                                 \
-    }                                                   \
-  }
+#define AQUA_STREAMER_STATUS_INIT \
+  { sizeof(aqua_streamer_status), 0, 0, 0, 0, 0, {0}, {0}, 0, 0 }
 
 /* Asks the keeper for segments and maps them; blocks for both. The layout is copied: its memory
  * stays for as long as the streamer.

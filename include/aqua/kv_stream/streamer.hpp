@@ -159,6 +159,8 @@ struct CutOff {
 struct StreamerStatus {
   std::uint64_t refused = 0;  // parcels that cannot be; none of their bytes landed
   std::string error{};        // why the last one was
+  std::uint64_t arrived = 0;  // attempts that arrived() has told of
+  std::uint64_t cut_off = 0;  // ... and cut_off()
 };
 
 class AQUA_API Streamer {

@@ -84,6 +84,8 @@ class CStreamerStatus(Sized):
         ("connected", c_uint32),
         ("error", c_char * 256),
         ("keeper_error", c_char * 256),
+        ("arrived", c_uint64),
+        ("cut_off", c_uint64),
     ]
 
 

@@ -88,6 +88,8 @@ class StreamerStatus:
     giving: int  # parcels on their way out
     taken: int  # parcels that have come, and whose sequences are not finished
     ready: int  # segments at hand for parcels to be opened
+    arrived: int  # attempts that arrived() has told of
+    cut_off: int  # ... and cut_off()
 
 
 class Streamer(Owned):
@@ -290,4 +292,5 @@ class Streamer(Owned):
             connected=bool(c.connected), keeper_error=c.keeper_error.decode("utf-8", "replace"),
             refused=int(c.refused), error=c.error.decode("utf-8", "replace"),
             giving=int(c.giving), taken=int(c.taken), ready=int(c.ready),
+            arrived=int(c.arrived), cut_off=int(c.cut_off),
         )

@@ -193,6 +193,7 @@ std::vector<Arrived> Streamer::arrived(const std::function<bool(std::uint64_t)>&
     const Intake::Sequence& sequence = *parts_->intake.find(number);
     all.push_back({number, sequence.attempt, sequence.tokens, sequence.words});
   }
+  parts_->status.arrived += all.size();
   return all;
 }
 
@@ -276,6 +277,7 @@ std::vector<CutOff> Streamer::cut_off() {
     parts_->give_up(*useless);
     all.push_back(each);
   }
+  parts_->status.cut_off += all.size();
   return all;
 }
 

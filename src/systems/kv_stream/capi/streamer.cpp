@@ -23,6 +23,8 @@ aqua_streamer_status to_c(const kv_stream::StreamerStatus& streamer,
   c.connected = carrier.connected ? 1 : 0;
   copy_name(c.error, streamer.error);
   copy_name(c.keeper_error, carrier.error);
+  c.arrived = streamer.arrived;
+  c.cut_off = streamer.cut_off;
   return c;
 }
 
