@@ -14,7 +14,7 @@ worst (by more than 2 %, since equal ones differ by chance), and must be the bes
 is 0 whatever comes out; the JSON says `met`. It is written anew after each workload, and says whether it is `complete`.
 
 `scripts/bench --only llama_policies` does it all in one command and adds date, commit, machine and load to the JSON: 75
-runs of about a minute and a half each, two hours. Each run that has ended is told on stderr, with the time left.
+runs of about a minute and a half each, two hours of one core. Each run that has ended is told on stderr, with the time left.
 
 By the cpu's clock (the default) an engine's time is what its one thread computes: --jobs runs go beside each other.
 By the wall's clock give --jobs 1, on a machine that does nothing else.

@@ -171,7 +171,7 @@ class AquaConnector(KVConnectorBase_V1):
                 end.begin_anew(streamer)
         self._attachment.replace()
 
-    def is_attached(self) -> bool:
+    def _is_attached(self) -> bool:
         """Whether a worker has a keeper now."""
         return self._attachment is not None and self._attachment.streamer.status().connected
 
