@@ -264,15 +264,14 @@ void SegmentMember::reached(const Commit& commit, std::uint64_t told, const Stre
   {
     const MutexLock lock(mu_);
     // Something else may have been told of a failure before, a ticket or an earlier mark.
-    const auto look_at = [&](const StreamMark& at) {
-      const std::uint64_t failure = at.latest_failure();
+    std::vector<std::uint64_t> failures{mark.latest_failure()};
+    for (const StreamMark& each : commit.gathered) failures.push_back(each.latest_failure());
+    for (const std::uint64_t failure : failures) {
       if (outcome.ok() && told_.concerns(failure, told)) {
         outcome = Error{Code::data_loss, "segments: work before it on its stream has failed"};
       }
       if (failure != 0 && !outcome.ok()) failures_.push_back(failure);
-    };
-    look_at(mark);
-    for (const StreamMark& each : commit.gathered) look_at(each);
+    }
   }
   const auto complete = gathered.ok() ? outcome : gathered;
   segment_wire::Commit asked{.number = commit.number, .bytes = commit.bytes};

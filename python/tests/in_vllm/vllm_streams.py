@@ -200,6 +200,12 @@ class Engine:
             computed = now
         return self.scheduler.request_finished(request, blocks)
 
+    def until_streaming(self, name: str) -> None:
+        """All receivers of a prompt that is being sent have room for it: the keeper knows of it."""
+        for worker in self.workers:
+            while not worker.connector._sender._outgoing[name].out.ready():
+                assert worker.connector._attachment.streamer.wait(60_000), "no room"
+
     def sent(self, name: str, meanwhile: Any = lambda: None) -> None:
         """Returns once all workers have said that its blocks are free."""
         waiting, asked = set(self.workers), {name}
@@ -252,6 +258,8 @@ def main() -> None:
             answer = engine.prefill(**told)
             if told.get("layers", LAYERS) == LAYERS:
                 engine.sent(told["name"])
+            else:
+                engine.until_streaming(told["name"])
         else:
             prompt = told.pop("prompt")
             errors = engine.decode(**told)
