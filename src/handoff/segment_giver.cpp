@@ -68,14 +68,19 @@ Result<Ticket> SegmentGiver::fill(std::uint64_t number, const KvRange& range, Bl
                " ranges, and no room for ", bytes, " of ", given.segment->bytes, " in all")};
   }
   AQUA_ASSIGN(const auto memory, segments_.taken(given.segment->number));
+  const std::uint64_t told = segments_.told_now();
   if (!copies_) {
     AQUA_ASSIGN(copies_, SideStream::create(runtime_));
   }
-  AQUA_TRY(copies_->run_after(stream));
   // Of a failure before it on that stream nothing else would tell.
   AQUA_ASSIGN(StreamMark mark, StreamMark::create(runtime_, stream));
+  AQUA_TRY(copies_->run_after(stream));
   AQUA_ASSIGN(Ticket copies, memory->gather(layout_, from, range, given.bytes, copies_->stream()));
-  given.behind.insert_or_assign(stream, std::move(mark));
+  if (const auto known = given.behind.find(stream); known != given.behind.end()) {
+    known->second.mark = std::move(mark);  // told as of the first fill behind it
+  } else {
+    given.behind.emplace(stream, SegmentMember::Gathered{std::move(mark), told});
+  }
   given.fills.push_back({range, given.bytes, bytes});
   given.bytes += bytes;
   return copies;
@@ -91,7 +96,7 @@ Result<void> SegmentGiver::close(std::uint64_t number, std::uint32_t tokens, std
   AQUA_ASSIGN(StreamMark reached, StreamMark::create(runtime_));
   const std::size_t table = FillTable::bytes(given.fills.size());
   FillTable::write({given.segment->address + given.bytes, table}, given.fills);
-  std::vector<StreamMark> gathered;
+  std::vector<SegmentMember::Gathered> gathered;
   for (auto& [of, behind] : given.behind) gathered.push_back(std::move(behind));
   given.behind.clear();
   AQUA_TRY(segments_.commit(given.segment->number, given.bytes + table, std::move(mark),

@@ -61,7 +61,7 @@ class SegmentGiver {
     std::vector<Fill> fills{};
     std::size_t bytes = 0;  // of the fills
     // For each stream that a fill was behind, where it was then.
-    std::map<Stream, StreamMark> behind{};
+    std::map<Stream, SegmentMember::Gathered> behind{};
     // From close() on.
     bool closing = false;
     std::uint32_t tokens = 0;

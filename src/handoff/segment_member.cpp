@@ -123,7 +123,7 @@ Result<void> SegmentMember::release(std::uint64_t number, StreamMark mark) {
 }
 
 Result<void> SegmentMember::commit(std::uint64_t number, std::size_t bytes, StreamMark mark,
-                                   std::uint64_t parcel, std::vector<StreamMark> gathered) {
+                                   std::uint64_t parcel, std::vector<Gathered> gathered) {
   const MutexLock lock(mu_);
   AQUA_ASSIGN(Own* const own, find_taken("commit", number));
   if (bytes > own->memory->bytes()) {
@@ -133,6 +133,11 @@ Result<void> SegmentMember::commit(std::uint64_t number, std::size_t bytes, Stre
   own->state = State::ending;
   post(std::move(mark), Commit{number, bytes, parcel, std::move(gathered)});
   return {};
+}
+
+std::uint64_t SegmentMember::told_now() const {
+  const MutexLock lock(mu_);
+  return told_.now();
 }
 
 std::vector<CommittedSegment> SegmentMember::committed() {
@@ -259,26 +264,30 @@ void SegmentMember::reached(const Commit& commit, std::uint64_t told, const Stre
     const MutexLock lock(mu_);
     memory = own_.at(commit.number).memory;
   }
-  const auto gathered = memory->wait();  // behind all marks
-  news_->tell();                         // what it was gathered from is read no more
+  auto complete = memory->wait();  // behind all marks
+  news_->tell();                   // what it was gathered from is read no more
+  std::vector<std::uint64_t> failures;
   {
     const MutexLock lock(mu_);
     // Something else may have been told of a failure before, a ticket or an earlier mark.
-    std::vector<std::uint64_t> failures{mark.latest_failure()};
-    for (const StreamMark& each : commit.gathered) failures.push_back(each.latest_failure());
-    for (const std::uint64_t failure : failures) {
-      if (outcome.ok() && told_.concerns(failure, told)) {
+    const auto look_at = [&](const StreamMark& at, bool concerns) {
+      const std::uint64_t failure = at.latest_failure();
+      if (outcome.ok() && concerns) {
         outcome = Error{Code::data_loss, "segments: work before it on its stream has failed"};
       }
-      if (failure != 0 && !outcome.ok()) failures_.push_back(failure);
-    }
+      if (failure != 0 && !outcome.ok()) failures.push_back(failure);
+    };
+    look_at(mark, told_.concerns(mark.latest_failure(), told));
+    for (const Gathered& each : commit.gathered)
+      look_at(each.mark, told_.concerns(each.mark.latest_failure(), each.told));
   }
-  const auto complete = gathered.ok() ? outcome : gathered;
+  if (complete.ok()) complete = outcome;
   segment_wire::Commit asked{.number = commit.number, .bytes = commit.bytes};
   asked.parcel = commit.parcel;
   if (complete.ok() && options_.digest) asked.digest = xxh3_of({memory->address(), commit.bytes});
   const MutexLock lock(mu_);
   if (complete.ok()) return post(asked);
+  failures_.insert(failures_.end(), failures.begin(), failures.end());
   own_.at(commit.number).state = State::taken;
   committed_.push_back({.name = {.number = commit.number}, .error = complete.error()});
   news_->tell();

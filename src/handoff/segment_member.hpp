@@ -55,11 +55,15 @@ class SegmentMember {
   [[nodiscard]] Result<Segment> take(std::size_t bytes);
   [[nodiscard]] Result<Memory> taken(std::uint64_t number) const;
   [[nodiscard]] Result<void> release(std::uint64_t number, StreamMark mark);
-  // For a parcel, by the keeper's number; 0: for none. `gathered`: points in other streams, behind
-  // which it was gathered.
+  // A point in a stream behind which something was gathered, of which told_now() was `told` then.
+  struct Gathered {
+    StreamMark mark;
+    std::uint64_t told = 0;
+  };
+  [[nodiscard]] std::uint64_t told_now() const;
+  // For a parcel, by the keeper's number; 0: for none. `gathered`: also behind these.
   [[nodiscard]] Result<void> commit(std::uint64_t number, std::size_t bytes, StreamMark mark,
-                                    std::uint64_t parcel = 0,
-                                    std::vector<StreamMark> gathered = {});
+                                    std::uint64_t parcel = 0, std::vector<Gathered> gathered = {});
   [[nodiscard]] std::vector<CommittedSegment> committed();
   // Those of them that did not fail, of which committed() does not tell any more.
   [[nodiscard]] std::vector<SegmentName> well_committed();
@@ -99,7 +103,7 @@ class SegmentMember {
     std::uint64_t number = 0;
     std::size_t bytes = 0;
     std::uint64_t parcel = 0;
-    std::vector<StreamMark> gathered{};
+    std::vector<Gathered> gathered{};
   };
   struct Close {
     std::uint64_t number = 0;

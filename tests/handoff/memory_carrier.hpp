@@ -171,6 +171,7 @@ class MemoryCarrier final : public Carrier {
       taken.push_back({.number = *number,
                        .id = record.id,
                        .turn = record.turn,
+                       .given = record.given_turn,
                        .from = record.from,
                        .tokens = record.tokens,
                        .note = record.note});

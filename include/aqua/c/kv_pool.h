@@ -234,8 +234,8 @@ typedef struct aqua_parcel_head {
 
 /* Parcels for this role that do not come under this turn, since the last call: their giver ended
  * before they were closed, or took them back, or they were cancelled. What was complete of a lower
- * turn comes all the same, and another turn may come, or have come. Of what is not asked for the
- * last 4,096 are kept. */
+ * turn comes all the same, and another turn may come, or have come. Of what is not asked for up
+ * to 4,096 are kept. */
 AQUA_CALL aqua_error* aqua_kv_pool_cut_off(aqua_kv_pool pool, const aqua_parcel_head* const** heads,
                                            size_t* count);
 

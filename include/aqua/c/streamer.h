@@ -247,8 +247,8 @@ typedef struct aqua_cut_off {
 
 /* Attempts that do not come, since the last call, each once: a rank that streams them ended, or
  * took back what it had not finished. What comes of them is given up, and there is room for another
- * in their place. An earlier attempt that was complete comes all the same, a later one may be on
- * its way; and one may be told of whose sequence has ended here. */
+ * in their place. No earlier attempt comes any more, a later one may be on its way; and one may be
+ * told of whose sequence has ended here. */
 AQUA_CALL aqua_error* aqua_streamer_cut_off(aqua_streamer streamer,
                                             const aqua_cut_off* const** attempts, size_t* count);
 

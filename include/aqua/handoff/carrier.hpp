@@ -119,8 +119,8 @@ class AQUA_API Carrier {
   // Parcels for the caller's role that do not come under this turn, since the last call: their
   // giver ended before they were closed, or took them back, or they were cancelled. Told to whoever
   // has promised room, else to all of the role. What was complete of a lower turn comes all the
-  // same, and another turn may come, or have come. Of what is not asked for the last kMostCutOff
-  // are kept.
+  // same, and another turn may come, or have come. Of what is not asked for up to kMostCutOff are
+  // kept.
   [[nodiscard]] virtual std::vector<ParcelHead> cut_off() = 0;
   static constexpr std::size_t kMostCutOff = std::size_t{1} << 12;
 

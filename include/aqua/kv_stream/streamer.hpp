@@ -214,8 +214,8 @@ class AQUA_API Streamer {
   [[nodiscard]] std::vector<std::uint64_t> superseded();
   // Attempts that do not come, since the last call, each once: a rank that streams them ended, or
   // took back what it had not finished. What comes of them is given up, and there is room for
-  // another in their place. An earlier attempt that was complete comes all the same, a later one
-  // may be on its way; and one may be told of whose sequence has ended here.
+  // another in their place. No earlier attempt comes any more, a later one may be on its way; and
+  // one may be told of whose sequence has ended here.
   [[nodiscard]] std::vector<CutOff> cut_off();
 
   // Blocks until the carrier has news. False: none came within `patience`.

@@ -249,7 +249,7 @@ class KvPool(Owned):
         """Parcels for this role that do not come under this turn, since the last call: their giver
         ended before they were closed, or took them back, or they were cancelled. What was complete
         of a lower turn comes all the same, and another turn may come, or have come. Of what is not
-        asked for the last 4,096 are kept."""
+        asked for up to 4,096 are kept."""
         return self._list(lib.aqua_kv_pool_cut_off, CParcelHead, ParcelHead._from_c)
 
     def wait(self, patience_ms: int) -> bool:

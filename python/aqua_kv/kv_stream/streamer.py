@@ -263,8 +263,8 @@ class Streamer(Owned):
     def cut_off(self) -> List[CutOff]:
         """Attempts that do not come, since the last call, each once: a rank that streams them ended, or
         took back what it had not finished. What comes of them is given up, and there is room for
-        another in their place. An earlier attempt that was complete comes all the same, a later one
-        may be on its way; and one may be told of whose sequence has ended here."""
+        another in their place. No earlier attempt comes any more, a later one may be on its way; and
+        one may be told of whose sequence has ended here."""
         rows: Any = ctypes.POINTER(ctypes.POINTER(CCutOff))()
         count = ctypes.c_size_t()
         with self._lock:

@@ -8,12 +8,13 @@ import threading
 import time
 from typing import Callable, Optional
 
-from .._errors import Error
+from .._errors import Code, Error
 from ..kv_stream import Streamer
 
 logger = logging.getLogger(__name__)
 
 _PAUSE_S = 1.0  # until it is tried again
+_PATIENCE_S = 30.0
 
 
 class Attachment:
@@ -26,6 +27,7 @@ class Attachment:
         self._thread: Optional[threading.Thread] = None
         self._attached: Optional[Streamer] = None  # by the thread
         self._not_before = 0.0
+        self._said = ""
 
     def next(self) -> Optional[Streamer]:
         """The one that is to take the place of `streamer`, whose keeper has ended: replace() it, once
@@ -36,7 +38,10 @@ class Attachment:
             self._thread = None
             self._not_before = time.monotonic() + _PAUSE_S
         if self._attached is not None:
-            return self._attached
+            if self._attached.status().connected:
+                return self._attached
+            self._attached.close()  # no step has come since, and its keeper has ended, too
+            self._attached = None
         if not self.streamer.status().connected and time.monotonic() > self._not_before:
             self._thread = threading.Thread(target=self._attach_again, daemon=True)
             self._thread.start()
@@ -50,7 +55,7 @@ class Attachment:
 
     def close(self) -> None:
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(_PATIENCE_S)  # a keeper that is stopped may answer never
         for streamer in (self._attached, self.streamer):
             if streamer is not None:
                 streamer.close()
@@ -58,5 +63,8 @@ class Attachment:
     def _attach_again(self) -> None:
         try:
             self._attached = self._attach()
-        except Error as error:  # there is none yet
-            logger.debug("no keeper to attach to: %s", error)
+        except Error as error:
+            if error.code is Code.UNAVAILABLE or str(error) == self._said:  # there is none yet
+                return
+            self._said = str(error)
+            logger.warning("not attached to the keeper: %s", error)

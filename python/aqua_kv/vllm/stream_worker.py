@@ -194,10 +194,15 @@ class Receiver:
             self._fail(incoming.receive, "its keeper has ended")
             self._refused.add(incoming.receive.request)
         self.close()
+        for sequence in self._arrived:
+            _remember(self._cut_off, sequence)
         self._arrived.clear()
         self._unclaimed.clear()
         self._streamer = streamer
-        streamer.admit(self._of, self._sequences)
+        try:
+            streamer.admit(self._of, self._sequences)
+        except Error as error:  # its keeper has ended, too: the next one is followed to
+            logger.warning("no room is promised: %s", error)
 
     def close(self) -> None:
         for incoming in self._incoming.values():
@@ -216,7 +221,7 @@ class Receiver:
             raise _NeverCame("nobody asked for it in time")
         if arrived is None:
             if receive.sequence in self._cut_off:
-                raise _NeverCame("the engine that computed it has ended, or took it back")
+                raise _NeverCame("the engine or the keeper that had it has ended, or it was taken back")
             if late or not self._streamer.status().connected:
                 raise _NeverCame("the keeper is away" if not late else "it has not arrived in time")
             return False

@@ -113,17 +113,22 @@ def test_without_the_keeper_blocks_are_load_errors_at_once(keeper, tmp_path):
 def test_engines_go_on_with_the_next_keeper(keeper, tmp_path):
     decode = Engine("kv_consumer", keeper.socket, str(tmp_path))
     prefill = Engine("kv_producer", keeper.socket, str(tmp_path))
-    _, params = prefill.prefill("a", 1, 20, [0, 1, 2, 3, 4])
-    prefill.sent("a")
+    gone = []
+    for name in ("a", "b"):
+        _, params = prefill.prefill(name, 1, 20, [0, 1, 2, 3, 4])
+        prefill.sent(name)
+        gone.append(params)
+    decode.until_arrived(params["aqua_sequence"])
     keeper.process.kill()
     keeper.process.wait()
-    assert decode.decode("a", 20, [1, 2, 3], params) == [1, 2, 3], "it is gone with its keeper"
+    assert decode.decode("a", 20, [1, 2, 3], gone[0]) == [1, 2, 3], "it is gone with its keeper"
     keeper.start()
     for engine in (prefill, decode):
         engine.until_attached()
-    _, params = prefill.prefill("b", 3, 20, [0, 1, 2, 3, 4])
-    prefill.sent("b", lambda: None)
-    assert decode.decode("b", 20, [7, 8, 9], params) == []
+    assert decode.decode("b", 20, [1, 2, 3], gone[1]) == [1, 2, 3], "and that is known at once"
+    _, params = prefill.prefill("c", 3, 20, [0, 1, 2, 3, 4])
+    prefill.sent("c")
+    assert decode.decode("c", 20, [7, 8, 9], params) == []
     assert [worker.wrong([7, 8, 9], 20, 3) for worker in decode.workers] == [0, 0]
     prefill.close()
     decode.close()

@@ -220,6 +220,14 @@ class Engine:
                     assert done == {name}
                     waiting.discard(worker)
 
+    def until_arrived(self, sequence: int) -> None:
+        """A sequence that nobody has asked for yet is with all workers."""
+        end = time.monotonic() + 60
+        for worker in self.workers:
+            while sequence not in worker.connector._receiver._arrived:
+                assert time.monotonic() < end, "never came"
+                assert worker.connector.get_finished(set()) == (None, None)
+
     def until_attached(self) -> None:
         """Steps of nothing, as an engine without requests has them, until all workers have a keeper."""
         end = time.monotonic() + 60

@@ -270,6 +270,8 @@ std::vector<CutOff> Streamer::cut_off() {
     const auto id = parse_id(head.id, parts_->own);
     const auto group = id ? parts_->find(id->from.group) : Result<const StreamPeer*>(Error{});
     if (!group.ok()) continue;
+    const auto& in = (*group)->in;
+    if (std::ranges::find(in, id->from.rank, &Route::peer) == in.end()) continue;
     const CutOff each{id->sequence, attempt_in(head.turn)};
     const auto number = static_cast<std::uint32_t>(*group - parts_->groups.data());
     const auto useless = parts_->intake.cut_off(number, each.sequence, each.attempt);

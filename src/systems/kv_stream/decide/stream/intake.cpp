@@ -36,9 +36,7 @@ Result<std::vector<std::uint64_t>> Intake::add(const StreamPart& part) {
   const auto found = sequences_.find(part.sequence);
   if (found != sequences_.end() && found->second.attempt > part.attempt)
     return std::vector{part.parcel};
-  if (const auto cut_off = cut_off_.find({part.group, part.sequence});
-      cut_off != cut_off_.end() && cut_off->second >= part.attempt)
-    return std::vector{part.parcel};
+  if (cut_off_.contains({part.group, part.sequence, part.attempt})) return std::vector{part.parcel};
   if (found != sequences_.end() && found->second.attempt == part.attempt) {
     Sequence& known = found->second;
     if (known.group != part.group)
@@ -63,22 +61,19 @@ Result<std::vector<std::uint64_t>> Intake::add(const StreamPart& part) {
 std::optional<std::vector<std::uint64_t>> Intake::cut_off(std::uint32_t group,
                                                           std::uint64_t sequence,
                                                           std::uint32_t attempt) {
-  const OfGroup key{group, sequence};
-  const auto known = cut_off_.find(key);
-  if (known != cut_off_.end() && known->second >= attempt) return {};
+  const Attempt key{group, sequence, attempt};
+  if (cut_off_.contains(key)) return {};
   const auto found = sequences_.find(sequence);
   const bool is_here = found != sequences_.end() && found->second.group == group;
   if (is_here &&
       (found->second.attempt > attempt || (found->second.attempt == attempt && found->second.told)))
     return {};
-  if (known == cut_off_.end()) {
-    cut_off_order_.push_back(key);
-    if (cut_off_order_.size() > kMostCutOff) {
-      cut_off_.erase(cut_off_order_.front());
-      cut_off_order_.pop_front();
-    }
+  cut_off_.insert(key);
+  cut_off_order_.push_back(key);
+  if (cut_off_order_.size() > kMostCutOff) {
+    cut_off_.erase(cut_off_order_.front());
+    cut_off_order_.pop_front();
   }
-  cut_off_[key] = attempt;
   return is_here && found->second.attempt == attempt ? drop(sequence)
                                                      : std::vector<std::uint64_t>{};
 }

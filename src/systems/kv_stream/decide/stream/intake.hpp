@@ -14,8 +14,9 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "aqua/result.hpp"
@@ -80,9 +81,9 @@ class Intake {
  private:
   std::vector<std::vector<std::uint32_t>> sources_;
   std::map<std::uint64_t, Sequence> sequences_{};
-  using OfGroup = std::pair<std::uint32_t, std::uint64_t>;  // and sequence
-  std::map<OfGroup, std::uint32_t> cut_off_{};              // the highest attempt
-  std::deque<OfGroup> cut_off_order_{};                     // the oldest first
+  using Attempt = std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>;  // group, sequence, ...
+  std::set<Attempt> cut_off_{};
+  std::deque<Attempt> cut_off_order_{};  // the oldest first
 };
 
 }  // namespace aqua::kv_stream
