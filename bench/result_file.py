@@ -62,8 +62,10 @@ def cpu():
 
 
 def result_of(report, name, command, device, commit, load_before):
-    """The whole file. Where the repository lies on this machine is nobody's concern."""
-    command = command.replace(f"{pathlib.Path(__file__).resolve().parent.parent}/", "")
+    """The whole file. Where the repository and the traces lie on this machine is nobody's concern."""
+    command = command.replace(f"{ROOT}/", "")
+    if os.environ.get("AQUA_DATA"):
+        command = command.replace(os.environ["AQUA_DATA"], "$AQUA_DATA")
     result = {"benchmark": name, "device": device, "driver": None, "command": command,
               "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"), "commit": commit,
               "machine": {"cpu": cpu(), "cores": os.cpu_count(), "kernel": platform.release(),
