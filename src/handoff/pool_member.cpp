@@ -252,7 +252,7 @@ void PoolMember::ask(const pool_wire::PoolRequest& request) {
   const pool_wire::PoolReply& reply = answer->reply;
   mine_.idle(reply.blocks);
   ready_.insert(ready_.end(), reply.parcels.begin(), reply.parcels.end());
-  if (!reply.unread.empty()) error_ = concat("a parcel that came cannot be read: ", reply.unread);
+  if (!reply.unread.empty()) error_ = concat("something that came cannot be read: ", reply.unread);
   for (const ParcelNews& told : reply.told) hear(told);
   if (!reply.blocks.empty() || !reply.parcels.empty()) news_->tell();
 }

@@ -220,7 +220,7 @@ void PoolMember::ask(const Recalling& recalling) {
 void PoolMember::hear(const ParcelNews& told) {
   if (told.event == ParcelEvent::taken_superseded) return lose(told.number);
   if (told.event == ParcelEvent::cut_off) {
-    if (cut_off_.size() == Carrier::kMostCutOff) cut_off_.pop_front();
+    if (cut_off_.size() == kMostCutOff) cut_off_.pop_front();
     cut_off_.push_back(told.head);
     return news_->tell();
   }

@@ -77,7 +77,7 @@ Result<Ticket> SegmentGiver::fill(std::uint64_t number, const KvRange& range, Bl
   AQUA_TRY(copies_->run_after(stream));
   AQUA_ASSIGN(Ticket copies, memory->gather(layout_, from, range, given.bytes, copies_->stream()));
   if (const auto known = given.behind.find(stream); known != given.behind.end()) {
-    known->second.mark = std::move(mark);  // told as of the first fill behind it
+    known->second.mark = std::move(mark);  // `told` stays that of the first fill
   } else {
     given.behind.emplace(stream, SegmentMember::Gathered{std::move(mark), told});
   }

@@ -269,17 +269,16 @@ void SegmentMember::reached(const Commit& commit, std::uint64_t told, const Stre
   std::vector<std::uint64_t> failures;
   {
     const MutexLock lock(mu_);
-    // Something else may have been told of a failure before, a ticket or an earlier mark.
-    const auto look_at = [&](const StreamMark& at, bool concerns) {
-      const std::uint64_t failure = at.latest_failure();
-      if (outcome.ok() && concerns) {
-        outcome = Error{Code::data_loss, "segments: work before it on its stream has failed"};
-      }
-      if (failure != 0 && !outcome.ok()) failures.push_back(failure);
-    };
-    look_at(mark, told_.concerns(mark.latest_failure(), told));
-    for (const Gathered& each : commit.gathered)
-      look_at(each.mark, told_.concerns(each.mark.latest_failure(), each.told));
+    // Something else may have heard of a failure before, a ticket or an earlier mark.
+    bool failed = told_.concerns(mark.latest_failure(), told);
+    failures.push_back(mark.latest_failure());
+    for (const Gathered& each : commit.gathered) {
+      failed = failed || told_.concerns(each.mark.latest_failure(), each.told);
+      failures.push_back(each.mark.latest_failure());
+    }
+    if (outcome.ok() && failed)
+      outcome = Error{Code::data_loss, "segments: work before it on its stream has failed"};
+    std::erase(failures, 0U);
   }
   if (complete.ok()) complete = outcome;
   segment_wire::Commit asked{.number = commit.number, .bytes = commit.bytes};

@@ -82,7 +82,6 @@ class ParcelBook {
   static constexpr std::size_t kMostParcels = 1 << 16;
   static constexpr std::size_t kMostEndedIds = 1 << 16;  // whose turns are remembered
   static constexpr std::size_t kMostNews = 1 << 16;      // that a giver has not been told
-  static constexpr std::size_t kMostCutOff = 1 << 12;    // that a taker has not; no more is kept
   static constexpr std::size_t kMostRoomRoles = 4096;    // of which one receiver has spoken
   static constexpr std::size_t kLongestId = 256;         // bytes
   static constexpr std::size_t kLongestNote = 4096;      // bytes

@@ -153,9 +153,9 @@ struct PoolReply {
   bool closed = false;
   std::uint64_t turn = 0;
   std::vector<Parcel> parcels{};
-  // Of an answer that was heard: why the last of its parcels that cannot be read cannot, which are
-  // not among these: the member has it, and its blocks stay taken until the member leaves. Empty:
-  // all can.
+  // Of an answer that was heard: why the last of its parcels or news that cannot be read cannot,
+  // which is not among these. A parcel the member has, and its blocks stay taken until the member
+  // leaves. Empty: all can.
   std::string unread{};
   std::vector<ParcelNews> told{};
   std::uint32_t waiting = 0;  // parcels for the member's role, after these

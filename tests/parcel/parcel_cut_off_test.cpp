@@ -135,11 +135,11 @@ TEST_F(CutOffParcel, IsOneThatWasToComeFromAnotherKeeper) {
 }
 
 TEST_F(CutOffParcel, IsRememberedForATakerThatDoesNotListenUpToABound) {
-  for (std::uint64_t turn = 1; turn <= ParcelBook::kMostCutOff + 1; ++turn) {
+  for (std::uint64_t turn = 1; turn <= kMostCutOff + 1; ++turn) {
     ASSERT_TRUE(book_.recall(kGiver, book_.open(kGiver, "decode", {"a", turn}).value()).ok());
   }
   const News told = book_.take_news(kDecode);
-  ASSERT_EQ(told.size(), ParcelBook::kMostCutOff);
+  ASSERT_EQ(told.size(), kMostCutOff);
   EXPECT_EQ(told.front().head.turn, 1U);
 }
 

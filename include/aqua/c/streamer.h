@@ -9,8 +9,8 @@
  *          come one after the other, and so do those on one incoming stream. None waits for a
  *          stream, a socket or another process, but open, wait and free.
  * Lists:   what aqua_streamer_arrived(), _superseded() and _cut_off() answer is the streamer's, and
- * valid until the next such call of the same name on it, or until it is freed. An empty list is no
- *          error.
+ *          valid until the next such call of the same name on it, or until it is freed. An empty
+ *          list is no error.
  * Memory:  open, and the streamer's own threads, speak to the keeper, and end the process where
  *          that finds no memory for a few kilobytes. Another call that finds none
  *          (resource_exhausted) may have ended in its middle. Where it has, all further calls on

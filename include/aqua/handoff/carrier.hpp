@@ -122,7 +122,6 @@ class AQUA_API Carrier {
   // same, and another turn may come, or have come. Of what is not asked for up to kMostCutOff are
   // kept.
   [[nodiscard]] virtual std::vector<ParcelHead> cut_off() = 0;
-  static constexpr std::size_t kMostCutOff = std::size_t{1} << 12;
 
   // --- both --------------------------------------------------------------------------------------
   // Blocks until there is news since the last call, of any of the above. False: none came within

@@ -17,6 +17,7 @@
 //     that it is superseded, and may only finish it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -35,6 +36,9 @@ enum class ParcelState : std::uint8_t {
 
 // The highest turn under which a parcel may be given. Those that takes make may lie above it.
 inline constexpr std::uint64_t kMostTurn = std::uint64_t{1} << 49;
+
+// Of parcels that do not come (Carrier::cut_off()) at most so many are kept for who does not ask.
+inline constexpr std::size_t kMostCutOff = std::size_t{1} << 12;
 
 // Names a parcel before there is anything in it.
 struct ParcelHead {

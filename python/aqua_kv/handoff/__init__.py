@@ -16,6 +16,6 @@ from .pools import cancel_parcel, move_quota, release_quarantined, remove_pool
 
 __all__ = [
     "Delivery", "DeliveryOutcome", "KvPool", "KvPoolPlane", "KvPoolShape", "KvPoolStatus",
-    "OpenParcel", "Parcel", "ParcelHead", "ParcelState", "Undelivered", "cancel_parcel", "move_quota",
-    "release_quarantined", "remove_pool",
+    "OpenParcel", "Parcel", "ParcelHead", "ParcelState", "Undelivered", "cancel_parcel",
+    "move_quota", "release_quarantined", "remove_pool",
 ]

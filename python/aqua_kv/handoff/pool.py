@@ -254,8 +254,9 @@ class KvPool(Owned):
 
     def wait(self, patience_ms: int) -> bool:
         """Waits, without the GIL, until there is news since the last call: parcels, blocks, something
-        undelivered, delivered or cut off, or the keeper's end. False: none came within that time. A pool that
-        is closed meanwhile goes when this returns, and until then its runtime cannot be closed."""
+        undelivered, delivered or cut off, or the keeper's end. False: none came within that time. A
+        pool that is closed meanwhile goes when this returns, and until then its runtime cannot be
+        closed."""
         news = ctypes.c_int()
         error = lib.aqua_kv_pool_wait(self._handle, uint32(patience_ms, "patience_ms"), news)
         if error:

@@ -6,6 +6,6 @@ from .streamer import Arrived, CutOff, Streamer, StreamerStatus
 from .streams import StreamIn, StreamOut
 
 __all__ = [
-    "Arrived", "CutOff", "KvShape", "Parallelism", "StreamGroup", "StreamIn", "StreamOut", "Streamer",
-    "StreamerStatus",
+    "Arrived", "CutOff", "KvShape", "Parallelism", "StreamGroup", "StreamIn", "StreamOut",
+    "Streamer", "StreamerStatus",
 ]

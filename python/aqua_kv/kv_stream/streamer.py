@@ -73,7 +73,7 @@ class Arrived:
 
 @dataclass(frozen=True)
 class CutOff:
-    """An attempt that does not come any more, as not all of its ranks have streamed it to the end."""
+    """An attempt that does not come any more: not all of its ranks have streamed it to the end."""
 
     sequence: int
     attempt: int
@@ -261,8 +261,8 @@ class Streamer(Owned):
         raise_error(error)
 
     def cut_off(self) -> List[CutOff]:
-        """Attempts that do not come, since the last call, each once: a rank that streams them ended, or
-        took back what it had not finished. What comes of them is given up, and there is room for
+        """Attempts that do not come, since the last call, each once: a rank that streams them ended,
+        or took back what it had not finished. What comes of them is given up, and there is room for
         another in their place. No earlier attempt comes any more, a later one may be on its way; and
         one may be told of whose sequence has ended here."""
         rows: Any = ctypes.POINTER(ctypes.POINTER(CCutOff))()
@@ -276,7 +276,8 @@ class Streamer(Owned):
 
     def wait(self, patience_ms: int) -> bool:
         """Waits, without the GIL, until there is news since the last call: room, something that
-        arrived, landed, is superseded or cut off, or the keeper's end. False: none came within that time."""
+        arrived, landed, is superseded or cut off, or the keeper's end. False: none came within that
+        time."""
         news = ctypes.c_int()
         error = lib.aqua_streamer_wait(self._handle, uint32(patience_ms, "patience_ms"), news)
         if error:

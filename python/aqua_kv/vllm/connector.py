@@ -171,10 +171,6 @@ class AquaConnector(KVConnectorBase_V1):
                 end.begin_anew(streamer)
         self._attachment.replace()
 
-    def _is_attached(self) -> bool:
-        """Whether a worker has a keeper now."""
-        return self._attachment is not None and self._attachment.streamer.status().connected
-
     def start_load_kv(self, forward_context: Any, **kwargs: Any) -> None:
         meta = self._meta()
         if self._receiver is not None:

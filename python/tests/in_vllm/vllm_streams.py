@@ -231,7 +231,7 @@ class Engine:
     def until_attached(self) -> None:
         """Steps of nothing, as an engine without requests has them, until all workers have a keeper."""
         end = time.monotonic() + 60
-        while not all(worker.connector._is_attached() for worker in self.workers):
+        while not all(w.connector._attachment.streamer.status().connected for w in self.workers):
             assert time.monotonic() < end, "never attached"
             self.step(output_of())
 

@@ -125,7 +125,7 @@ Result<void> Sender::hear_keeper() {
   std::vector<std::uint64_t> withdrawn;
   for (const ParcelNews& news : heard.told) {
     if (news.event == ParcelEvent::cut_off) {
-      if (cut_off_.size() == ParcelBook::kMostCutOff) cut_off_.pop_front();
+      if (cut_off_.size() == kMostCutOff) cut_off_.pop_front();
       cut_off_.push_back(news.head);
     }
     const auto taken = taken_.find(news.number);

@@ -268,10 +268,9 @@ std::vector<CutOff> Streamer::cut_off() {
   std::vector<CutOff> all;
   for (const ParcelHead& head : parts_->carrier.cut_off()) {
     const auto id = parse_id(head.id, parts_->own);
-    const auto group = id ? parts_->find(id->from.group) : Result<const StreamPeer*>(Error{});
-    if (!group.ok()) continue;
-    const auto& in = (*group)->in;
-    if (std::ranges::find(in, id->from.rank, &Route::peer) == in.end()) continue;
+    if (!id) continue;
+    const auto group = parts_->find(id->from.group);
+    if (!group.ok() || !std::ranges::count((*group)->in, id->from.rank, &Route::peer)) continue;
     const CutOff each{id->sequence, attempt_in(head.turn)};
     const auto number = static_cast<std::uint32_t>(*group - parts_->groups.data());
     const auto useless = parts_->intake.cut_off(number, each.sequence, each.attempt);

@@ -81,7 +81,8 @@ class Intake {
  private:
   std::vector<std::vector<std::uint32_t>> sources_;
   std::map<std::uint64_t, Sequence> sequences_{};
-  using Attempt = std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>;  // group, sequence, ...
+  // Group, sequence and attempt.
+  using Attempt = std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>;
   std::set<Attempt> cut_off_{};
   std::deque<Attempt> cut_off_order_{};  // the oldest first
 };
