@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results say where they come from, and cannot be edited unnoticed; a dirty tree is not measured."""
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -21,7 +22,8 @@ class Seal(unittest.TestCase):
         self.path = self.folder / "new-cpu.json"
         report = self.folder / "report"
         report.write_text('{"median_ms": 1.5}')
-        command = f"new_bench --fast {ROOT}/build/there"
+        os.environ["AQUA_DATA"] = "/somewhere/data"
+        command = f"new_bench --fast {ROOT}/build/there --trace /somewhere/data/a.csv"
         words = ["write", str(report), str(self.path), "new", command, "cpu", "071af84", "0.25"]
         self.assertEqual(result_file.main(words), 0)
 
@@ -35,7 +37,7 @@ class Seal(unittest.TestCase):
         self.assertEqual(result["result"], {"median_ms": 1.5})
         self.assertEqual(result["machine"]["load_before"], 0.25)
         self.assertEqual(result["commit"], "071af84")
-        self.assertEqual(result["command"], "new_bench --fast build/there")
+        self.assertEqual(result["command"], "new_bench --fast build/there --trace $AQUA_DATA/a.csv")
         self.assertGreaterEqual(result["machine"]["load_after"], 0)
 
     def test_an_edit_of_any_field_is_found(self):

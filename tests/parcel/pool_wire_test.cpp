@@ -65,6 +65,19 @@ TEST(PoolWire, AParcelThatCannotBeReadTakesNoOtherWithIt) {
   EXPECT_EQ(decode_pool_reply(good)->unread, "");
 }
 
+TEST(PoolWire, NewsThatCannotBeReadTakeNoOtherWithThem) {
+  PoolReply reply;
+  reply.parcels = {{.number = 1, .id = "a", .turn = 1}};
+  reply.told = {{1, ParcelEvent::opened}, {2, ParcelEvent::cut_off, {"r", 9}}};
+  std::string later = encode(Result<PoolReply>(reply));
+  later.replace(later.find("opened"), 6, "a word of later days");
+  const auto heard = decode_pool_reply(later);
+  ASSERT_TRUE(heard.ok()) << heard.error().message;
+  EXPECT_EQ(heard->parcels, reply.parcels);
+  EXPECT_EQ(heard->told, (std::vector<ParcelNews>{reply.told[1]}));
+  EXPECT_NE(heard->unread, "");
+}
+
 TEST(PoolWire, EveryRequestArrivesAsItWasSent) {
   const auto requests = one_of_each();
   ASSERT_EQ(requests.size(), std::variant_size_v<PoolRequest>);

@@ -45,7 +45,9 @@ class SegmentCopies : public ::testing::Test {
     for (;;) {
       const auto all = prefill_->deliveries();
       if (!all.empty()) return all.front();
-      if (!prefill_->wait(kLong)) ADD_FAILURE() << "nothing was told";
+      if (prefill_->wait(kLong)) continue;
+      ADD_FAILURE() << "nothing was told";
+      return {};
     }
   }
   // Work on the stream that fails: it reads a block that has died.
@@ -90,6 +92,20 @@ TEST_F(SegmentCopies, WorkThatFailedBeforeAFillHoldsTheParcelBackWhateverStreamC
   EXPECT_EQ(told.outcome, Delivery::Outcome::refused);
   EXPECT_EQ(told.error.code, Code::data_loss);
   EXPECT_TRUE(taker_.accept(1).empty());
+}
+
+// The failure was told for another parcel after this one had been filled behind it.
+TEST_F(SegmentCopies, WhatWasFilledBeforeAFailureWasToldIsHeldBackAfterIt) {
+  const std::uint64_t filled = open("a"), other = open("b");
+  fail(other_);
+  ASSERT_TRUE(prefill_->fill(filled, {}, kBlocks, other_).ok());
+  ASSERT_TRUE(prefill_->fill(other, {}, kBlocks, other_).ok());
+  ASSERT_TRUE(prefill_->close(other, {}, 8, "", other_).ok());
+  EXPECT_EQ(delivery().error.code, Code::data_loss);
+  ASSERT_TRUE(prefill_->close(filled, {}, 8, "", cache_.stream()).ok());
+  const Delivery told = delivery();
+  EXPECT_EQ(told.number, filled);
+  EXPECT_EQ(told.error.code, Code::data_loss);
 }
 
 TEST_F(SegmentCopies, WhoIsClosedWaitsForWhatItGathers) {

@@ -43,6 +43,27 @@ TEST_F(AnIntake, HasASequenceOnceEachRankHasDelivered) {
   EXPECT_EQ(intake_.drop(7), Numbers{});
 }
 
+TEST_F(AnIntake, GivesUpWhatComesOfAnAttemptThatIsCutOffAndOfNoOther) {
+  (void)intake_.add(part(1, 2, 2)).value();
+  EXPECT_EQ(intake_.cut_off(0, 7, 2), Numbers{1});
+  EXPECT_EQ(intake_.cut_off(0, 7, 2), std::nullopt) << "it is known";
+  EXPECT_EQ(intake_.add(part(2, 5, 2)).value(), Numbers{2});
+  EXPECT_EQ(intake_.find(7), nullptr);
+  EXPECT_EQ(intake_.cut_off(1, 7, 3), Numbers{}) << "of another group";
+  for (const std::uint32_t source : {0U, 2U, 5U})
+    EXPECT_EQ(intake_.add(part(10 + source, source, 3)).value(), Numbers{});
+  EXPECT_EQ(intake_.take_complete(), Numbers{7});
+  EXPECT_EQ(intake_.cut_off(0, 7, 3), std::nullopt) << "it has come";
+  EXPECT_EQ(intake_.cut_off(0, 7, 1), std::nullopt) << "a later one has";
+}
+
+TEST_F(AnIntake, RemembersSoManyThatAreCutOff) {
+  for (std::uint64_t sequence = 0; sequence <= Intake::kMostCutOff; ++sequence)
+    EXPECT_EQ(intake_.cut_off(0, sequence, 1), Numbers{});
+  EXPECT_EQ(intake_.cut_off(0, 1, 1), std::nullopt);
+  EXPECT_EQ(intake_.cut_off(0, 0, 1), Numbers{}) << "the oldest is forgotten";
+}
+
 TEST_F(AnIntake, GivesUpAnEarlierAttemptForALaterOne) {
   for (const std::uint32_t source : {0U, 2U, 5U})
     (void)intake_.add(part(10 + source, source)).value();
