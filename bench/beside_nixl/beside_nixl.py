@@ -202,9 +202,10 @@ def main() -> int:
         for sequence in range(1, arguments.rounds + 1):
             for pair, seconds in zip(pairs, rounds):
                 seconds.append(transfer(*pair, sequence))
-        for side, pair, seconds in zip(sides, pairs, rounds):
+        for pair in pairs:  # NIXL's poll for as long as they live: nobody dies beside them
             for each in pair:
                 each.kill()
+        for side, seconds in zip(sides, rounds):
             result[side.name].update(seconds=seconds, bytes_per_second=peer.SEQUENCE_BYTES / statistics.median(seconds),
                                      killed=kills(side))
     for name in ("aqua", "nixl"):
