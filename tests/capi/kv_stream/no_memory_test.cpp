@@ -59,7 +59,7 @@ TEST_F(NoMemoryStreamer, WhatHasArrivedComesToItsSuccessor) {
   });
   leave(decode[0]);
   decode[0] = open_decode(0);
-  EXPECT_EQ(arrival(decode[0])->sequence, 7U);
+  EXPECT_EQ(arrival(decode[0]).sequence, 7U);
   const Blocks into = blocks_of(decode_[0]);
   aqua_stream_in in{};
   ASSERT_EQ(code_of(aqua_streamer_stream_in(decode[0], 7, into.data(), into.size(), 0, &in)),

@@ -84,7 +84,7 @@ TEST_F(CapiStreamerRefusals, HandlesThatAreNone) {
   const aqua_streamer prefill = open_prefill();
   const aqua_stream_out out = begin(prefill, 7);
   send(prefill, out, 1);
-  ASSERT_NE(arrival(decode[0]), nullptr);
+  ASSERT_EQ(arrival(decode[0]).sequence, 7U);
   const Blocks into = blocks_of(decode_[0]);
   aqua_stream_in in{};
   ASSERT_EQ(code_of(aqua_streamer_stream_in(decode[0], 7, into.data(), into.size(), 0, &in)),
@@ -267,9 +267,9 @@ TEST_F(CapiStreamerRefusals, WhatCannotBeSaidOfASequence) {
     return code_of(aqua_streamer_stream_in(one, sequence, blocks.data(), count, stream, &in_));
   };
   EXPECT_EQ(stream_in(7, into, into.size(), 0), AQUA_NOT_FOUND) << "it was not told yet";
-  const aqua_arrived* const arrived = arrival(one);
-  ASSERT_NE(arrived, nullptr);
-  EXPECT_EQ(arrived->words_bytes, std::size_t{AQUA_MAX_WORDS_BYTES});
+  const aqua_arrived arrived = arrival(one);
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_EQ(arrived.words_bytes, std::size_t{AQUA_MAX_WORDS_BYTES});
   EXPECT_EQ(stream_in(8, into, into.size(), 0), AQUA_NOT_FOUND);
   EXPECT_EQ(stream_in(7, into, into.size() - 1, 0), AQUA_INVALID_ARGUMENT) << "too few blocks";
   EXPECT_EQ(stream_in(7, into, kBlocks + 1, 0), AQUA_INVALID_ARGUMENT);

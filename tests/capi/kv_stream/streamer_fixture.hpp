@@ -132,15 +132,16 @@ class CapiStreamer : public CapiFixture {
   [[nodiscard]] static aqua_code until_ready(aqua_streamer streamer, aqua_stream_out out) {
     return until(streamer, [&](int* answer) { return aqua_stream_out_ready(out, answer); });
   }
-  // The first sequence that comes. It is the streamer's until the next call.
-  [[nodiscard]] static const aqua_arrived* arrival(aqua_streamer streamer) {
+  // The first sequence that comes, whose words are the streamer's until the next call. An empty
+  // one: it has not come, which failed the test.
+  [[nodiscard]] static aqua_arrived arrival(aqua_streamer streamer) {
     for (;;) {
       const aqua_arrived* const* list = nullptr;
       std::size_t count = 0;
       EXPECT_EQ(code_of(aqua_streamer_arrived(streamer, nullptr, nullptr, &list, &count)), AQUA_OK);
-      if (count != 0) return list[0];
+      if (count != 0) return *list[0];
       await_news(streamer);
-      if (::testing::Test::HasFatalFailure()) return nullptr;
+      if (::testing::Test::HasFatalFailure()) return {};
     }
   }
 

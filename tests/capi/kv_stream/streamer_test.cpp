@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams over the C ABI, with a real keeper: from one rank to two, whose blocks have another size
 // and another order.
+#include <atomic>
 #include <cstring>
 #include <string>
 
@@ -25,12 +26,12 @@ TEST_F(CapiStreamer, FromOneRankToTwoEachByteIsWhereItBelongs) {
   EXPECT_EQ(status_of(prefill).giving, 2U);
 
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
-    const aqua_arrived* const arrived = arrival(decode.at(rank));
-    ASSERT_NE(arrived, nullptr);
-    EXPECT_EQ(arrived->sequence, 7U);
-    EXPECT_EQ(arrived->attempt, 1U);
-    EXPECT_EQ(arrived->tokens, kTokens);
-    EXPECT_EQ(std::string(static_cast<const char*>(arrived->words), arrived->words_bytes),
+    const aqua_arrived arrived = arrival(decode.at(rank));
+    ASSERT_FALSE(HasFatalFailure());
+    EXPECT_EQ(arrived.sequence, 7U);
+    EXPECT_EQ(arrived.attempt, 1U);
+    EXPECT_EQ(arrived.tokens, kTokens);
+    EXPECT_EQ(std::string(static_cast<const char*>(arrived.words), arrived.words_bytes),
               std::string("a\0b", 3));
     EXPECT_EQ(code_of(aqua_stream_out_landed(out, &answer)), AQUA_OK);
     EXPECT_EQ(answer, 0);
@@ -76,7 +77,7 @@ TEST_F(CapiStreamer, WhatIsFinishedArrivesAlsoIfItsSenderIsGone) {
   EXPECT_EQ(code_of(aqua_stream_out_free(out)), AQUA_OK);
   leave(prefill);
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
-    ASSERT_EQ(arrival(decode.at(rank))->sequence, 7U);
+    ASSERT_EQ(arrival(decode.at(rank)).sequence, 7U);
     const Blocks blocks = blocks_of(decode_.at(rank));
     aqua_stream_in in{};
     ASSERT_EQ(
@@ -125,9 +126,35 @@ TEST_F(CapiStreamer, WhatIsTakenBackIsStreamedAsAnotherAttempt) {
   const aqua_stream_out second = begin(prefill, 7, 2);
   send(prefill, second, 8);
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
-    EXPECT_EQ(arrival(decode.at(rank))->attempt, 2U);
+    EXPECT_EQ(arrival(decode.at(rank)).attempt, 2U);
   }
   EXPECT_EQ(code_of(aqua_stream_out_free(second)), AQUA_OK);
+  leave(prefill);
+  leave(decode);
+}
+
+TEST_F(CapiStreamer, WhatIsTakenBackTellsWhenItsBlocksAreFree) {
+  const auto decode = open_decode_ranks();
+  const aqua_streamer prefill = open_prefill();
+  const aqua_stream_out out = begin(prefill, 7);
+  ASSERT_EQ(until_ready(prefill, out), AQUA_OK);
+  std::atomic<bool> computed{false};
+  const auto kernel = [](void* user) { static_cast<std::atomic<bool>*>(user)->wait(false); };
+  EXPECT_EQ(code_of(aqua_emulated_launch(runtime_, 0, kernel, &computed)), AQUA_OK);
+  EXPECT_EQ(code_of(aqua_stream_out_layer(out, 0, 0)), AQUA_OK);
+  EXPECT_EQ(code_of(aqua_stream_out_cancel(out)), AQUA_OK);
+  await_news(prefill);
+  for (int news = 1; news != 0;) {  // all that is told of its being taken back
+    EXPECT_EQ(code_of(aqua_streamer_wait(prefill, 100, &news)), AQUA_OK);
+  }
+  int copied = 1;
+  EXPECT_EQ(code_of(aqua_stream_out_copied(out, &copied)), AQUA_OK);
+  EXPECT_EQ(copied, 0) << "the copy is behind the kernel";
+  computed = true;
+  computed.notify_all();
+  EXPECT_EQ(until(prefill, [&](int* answer) { return aqua_stream_out_copied(out, answer); }),
+            AQUA_OK);
+  EXPECT_EQ(code_of(aqua_stream_out_free(out)), AQUA_OK);
   leave(prefill);
   leave(decode);
 }
@@ -167,7 +194,7 @@ TEST_F(CapiStreamer, WhatIsNotWantedIsGivenUpAndItsRoomIsThereForAnother) {
   }
   const aqua_stream_out next = begin(prefill, 8);
   send(prefill, next, 4);
-  for (const aqua_streamer streamer : decode) EXPECT_EQ(arrival(streamer)->sequence, 8U);
+  for (const aqua_streamer streamer : decode) EXPECT_EQ(arrival(streamer).sequence, 8U);
   for (const aqua_stream_out out : {ended, next}) {
     EXPECT_EQ(code_of(aqua_stream_out_free(out)), AQUA_OK);
   }
@@ -183,7 +210,7 @@ TEST_F(CapiStreamer, WhatAnotherAttemptOvertakesIsToldAndFinished) {
   int answer = 1;
   EXPECT_EQ(code_of(aqua_streamer_finish(decode[0], 8, 0, &answer)), AQUA_OK);
   EXPECT_EQ(answer, 0) << "none of 8 had arrived";
-  for (const aqua_streamer streamer : decode) ASSERT_EQ(arrival(streamer)->attempt, 1U);
+  for (const aqua_streamer streamer : decode) ASSERT_EQ(arrival(streamer).attempt, 1U);
   const aqua_stream_out second = begin(prefill, 7, 2);
   for (const aqua_streamer streamer : decode) {
     const std::uint64_t* sequences = nullptr;
@@ -200,7 +227,7 @@ TEST_F(CapiStreamer, WhatAnotherAttemptOvertakesIsToldAndFinished) {
     admit(streamer, 1);
   }
   send(prefill, second, 4);
-  for (const aqua_streamer streamer : decode) EXPECT_EQ(arrival(streamer)->attempt, 2U);
+  for (const aqua_streamer streamer : decode) EXPECT_EQ(arrival(streamer).attempt, 2U);
   for (const aqua_stream_out out : {first, second}) {
     EXPECT_EQ(code_of(aqua_stream_out_free(out)), AQUA_OK);
   }

@@ -26,10 +26,10 @@ class Outbox {
   [[nodiscard]] Result<ParcelState> state(std::uint64_t number);
   // Nobody asks for it any more.
   void forget(std::uint64_t number) { given_.erase(number); }
-
- private:
+  // Takes what the carrier has to tell.
   void hear();
 
+ private:
   Carrier& carrier_;
   std::map<std::uint64_t, std::optional<Delivery>> given_{};
 };

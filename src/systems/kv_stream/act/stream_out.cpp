@@ -68,6 +68,9 @@ Result<bool> StreamOut::ready() const {
 }
 Result<bool> StreamOut::copied() const {
   if (!parts_->finished && !parts_->recalled) return false;
+  // The carrier lets go of what was taken back, and tells when it is read no more, once it is
+  // asked.
+  if (parts_->recalled) parts_->outbox->hear();
   return all_done(parts_->copies);
 }
 Result<bool> StreamOut::kept() const {
