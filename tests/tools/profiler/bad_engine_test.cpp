@@ -205,7 +205,7 @@ TEST_F(BadEngine, SendingNoStreamIsSaid) {
   misbehave_ = [](const auto&, auto& reply) {
     reply.set_content(R"({"choices":[{"text":"all at once"}]})", "application/json");
   };
-  fails(Code::unavailable, "an answer without a token");
+  fails(Code::unavailable, "the engine gives an answer without a token");
 }
 
 TEST_F(BadEngine, RefusingEveryLoadMeetsTheSlaAtNoRate) {

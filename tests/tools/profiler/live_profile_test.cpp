@@ -2,13 +2,18 @@
 // The whole profiler against a live, simulated engine: what a busy machine cannot change. Whether
 // the rate that it finds is true, bench/profile_bench.cpp asks.
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "base/read_file.hpp"
+#include "base/unique_fd.hpp"
 #include "tests/tools/profiler/truth.hpp"
 #include "tests/tools/sim/ground.hpp"
 #include "tools/cli/profile/profile_command.hpp"
@@ -79,18 +84,35 @@ TEST_F(LiveProfile, ARequestThatNeverFitsIsRefusedAtOnce) {
   EXPECT_EQ(answer.fault, "the engine failed: larger than all of the KV memory");
 }
 
+TEST_F(LiveProfile, AnAnswersOnlyTokenMayBeNoText) {
+  const SimServer server(ground_, kSpeed);
+  const EngineLink engine{.url = http::parse_url(server.url()).value(), .model = "simulated"};
+  HttpClient client(engine.url, engine.http);
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {  // of which some are half a character
+    int tokens = 0;
+    const Answer answer = ask_engine(client, engine, {.prompt_tokens = 1, .output_tokens = 1}, seed,
+                                     [&](Clock::time_point) { return ++tokens > 0; });
+    EXPECT_EQ(answer.fault, "");
+    EXPECT_EQ(tokens, 1) << seed;
+  }
+}
+
 TEST_F(LiveProfile, StoppedLeavesWhatItHasAndIsResumed) {
   const SimServer server(ground_, kSpeed);
   tool::ProfileOptions wanted = options(server);
   wanted.requests = 40;
   wanted.range = {.from = 1, .to = 4, .step = 1};
+  // As soon as the first probe is on disk, or when the run has ended without.
+  const UniqueFd written(::inotify_init1(IN_CLOEXEC)), ended(::eventfd(0, EFD_CLOEXEC));
+  ASSERT_GE(::inotify_add_watch(written.get(), directory_.c_str(), IN_MOVED_TO), 0);
   std::stop_source stop;
   std::thread stopper([&] {
-    // As soon as the first probe is on disk.
-    while (!std::filesystem::exists(wanted.out)) std::this_thread::yield();
+    std::array<pollfd, 2> either{{{written.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}}};
+    (void)::poll(either.data(), either.size(), -1);
     stop.request_stop();
   });
   const auto said = tool::run_profile(wanted, stop.get_token());
+  EXPECT_EQ(::eventfd_write(ended.get(), 1), 0);
   stopper.join();
   ASSERT_FALSE(said.ok());
   EXPECT_EQ(said.error().code, Code::cancelled) << said.error().message;

@@ -34,7 +34,7 @@ class Stream {
       answer.output_tokens = tokens_;
     }
     if (!fault_.empty()) answer.fault = fault_;
-    if (answer.fault.empty() && tokens_ == 0) answer.fault = "an answer without a token";
+    if (answer.fault.empty() && tokens_ == 0) answer.fault = "gives an answer without a token";
     if (answer.fault.empty() && !done_)
       answer.fault = "broke off: its answer ended without finish_reason and [DONE]";
     // Nobody computes so many; they would be taken for memory.
@@ -60,7 +60,8 @@ class Stream {
     }
     if (event->usage) usage_ = event->usage;
     done_ = done_ || event->done;
-    if (!event->token) return;
+    // What ends an answer that had none yet was its only token, part of a character perhaps.
+    if (!event->token && (!event->ended || tokens_ > 0)) return;
     if (++tokens_ > most_) {
       fault_ = concat("does not end its answers: ", tokens_, " tokens came of the ", most_ - 1,
                       " asked for");

@@ -38,7 +38,7 @@ StreamEvent choice_of(const Json& event) {
       text != choice.end() && text->is_string() && !text->get_ref<const std::string&>().empty();
   const auto reason = choice.find("finish_reason");
   const bool done = reason != choice.end() && !reason->is_null();
-  return {.done = done, .token = any || !done};
+  return {.done = done, .ended = done, .token = any || !done};
 }
 
 }  // namespace

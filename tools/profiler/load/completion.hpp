@@ -25,6 +25,7 @@ struct Usage {
 
 struct StreamEvent {
   bool done = false;   // "[DONE]", or a finish_reason: the answer is whole
+  bool ended = false;  // a finish_reason, with a token that may be no text, or without any
   bool token = false;  // carries at least one token
   std::optional<Usage> usage{};
 };
