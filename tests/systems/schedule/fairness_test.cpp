@@ -60,7 +60,7 @@ struct Load {
   }
   [[nodiscard]] std::uint64_t bound_of_auto(std::uint64_t there) const {
     const std::uint64_t each = up(longest_prompt, options.min_prefill_tokens);
-    return options.slice_iterations * (3 * up(there, k()) + 1) + there * each;
+    return options.slice_iterations * (9 * up(there, k()) + 1) + there * each;
   }
 };
 

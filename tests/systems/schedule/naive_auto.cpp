@@ -52,7 +52,7 @@ void NaiveAuto::arrived(NaiveSequence& s) {
 
 void NaiveAuto::date(NaiveSequence& s) {
   const std::size_t places = std::max<std::size_t>(1, options_.device_blocks / largest_);
-  const std::uint64_t rounds = 2 * ((all_.size() + places - 1) / places);
+  const std::uint64_t rounds = 8 * ((all_.size() + places - 1) / places);
   last_date_ = std::max(last_date_, s.since + rounds * options_.slice_iterations);
   s.due = last_date_;
 }
@@ -68,7 +68,7 @@ void NaiveAuto::became_outside(NaiveSequence& s) {
 
 void NaiveAuto::became_resident(NaiveSequence& s) {
   if (s.comes_from < 0) return;  // it has never left: its page-out failed
-  if (s.generated > 0) return_s_ += (now() - s.comes_from - return_s_) / weighs(++returns_);
+  if (s.generated > 0) average(return_s_, now() - s.comes_from);
   s.comes_from = -1;
   if (s.held_until > 0) s.held_until = iterations_ + options_.slice_iterations;
 }
@@ -147,7 +147,8 @@ double NaiveAuto::load(const NaiveSequence* other) const {
 }
 
 bool NaiveAuto::sustains(double load, double part) const {
-  return measured_ < 16 || load <= part * decodes_per_s_ * options_.seconds_per_token;
+  return measured_ < 16 ||
+         load * seconds_.value <= part * decodes_.value * options_.seconds_per_token;
 }
 
 bool NaiveAuto::hopeless(const NaiveSequence& s) const {
@@ -168,11 +169,29 @@ bool NaiveAuto::gives_up(NaiveSequence& s) {
   return false;
 }
 
-// Two means of what is seen while somebody waits outside: over a slice, of 16 at least.
+// While the time stands still iterations are counted, and share what it then moves on by.
+void NaiveAuto::learn_costs() {
+  const double moved = now() - moved_s_;
+  const std::uint64_t iterations = idled_ ? 0 : iterations_ - moved_at_;
+  if (!time_ || moved <= 0) return;
+  moved_s_ = now();
+  moved_at_ = iterations_;
+  idled_ = false;
+  const double each = moved / static_cast<double>(iterations);
+  if (iterations == 0 || could_repeat_) return;
+  if (last_prompt_tokens_ == 0) average_within(decoding_s_, each);
+  if (iterations != 1 || last_prompt_tokens_ == 0) return;
+  const double more = std::max(0.0, each - decoding_s_.value);
+  average_within(prompt_token_s_, more / static_cast<double>(last_prompt_tokens_));
+}
+
+// Means of what is seen while somebody waits outside: over a slice, of 16 at least; of what is
+// sustained, over four. And at any time what iterations without prompts take, and prompts' tokens.
 void NaiveAuto::learn() {
-  if (calm()) measured_ = 0;
+  if (calm()) measured_ = decodes_.of = seconds_.of = 0;
   const double took = now() - last_plan_s_;
   const auto iterations = static_cast<double>(iterations_ - last_plan_);
+  learn_costs();
   if (contended_ && iterations > 0 && took > 0) {
     const bool first_ones = ++measured_ <= 16;
     const double each = took / iterations;
@@ -185,9 +204,10 @@ void NaiveAuto::learn() {
       iteration_s_ += part * (each - iteration_s_);
     }
     // Stalls are in it: from the last iteration on, or from when somebody began to wait.
-    const double time = std::max(now() - last_computed_s_, iterations * iteration_s_ / 8);
-    const double decodes = static_cast<double>(last_decodes_) * iterations / time;
-    decodes_per_s_ += part * (decodes - decodes_per_s_);
+    double time = now() - last_computed_s_;
+    if (!first_ones) time = std::min(time, 8 * seconds_.value);
+    average(seconds_, std::max(time, iterations * iteration_s_ / 8), 4);
+    average(decodes_, static_cast<double>(last_decodes_) * iterations, 4);
   }
   if (iterations > 0 || !contended_) last_computed_s_ = now();
   last_plan_s_ = now();
@@ -224,7 +244,9 @@ void NaiveAuto::promote() {
 // --- lines -------------------------------------------------------------------------------------
 
 NaiveAuto::Line NaiveAuto::prompts() {
-  return select([](const auto& s) { return s.outside() && !s.answers; });
+  Line line = select([](const auto& s) { return s.outside() && !s.answers; });
+  sort_by(line, [](const auto& s) { return s.place; });
+  return line;
 }
 
 NaiveAuto::Line NaiveAuto::by_date(bool decodes) {

@@ -24,6 +24,7 @@ class NaiveAuto final : public NaiveScheduler {
   void plan() override;
   void arrived(NaiveSequence& s) override;
   void answered(NaiveSequence& s) override { ended_.push_back(s.generated); }
+  void finished(NaiveSequence&) override { idled_ |= all_.size() == 1; }
   void became_outside(NaiveSequence& s) override;
   void became_resident(NaiveSequence& s) override;
   void entered(NaiveSequence& s) override;
@@ -45,6 +46,7 @@ class NaiveAuto final : public NaiveScheduler {
 
   // --- what was seen ---
   void learn();
+  void learn_costs();
   void demote();
   void promote();
   void date(NaiveSequence& s);
@@ -61,10 +63,21 @@ class NaiveAuto final : public NaiveScheduler {
   bool gives_up(NaiveSequence& s);
   double now() const;
   bool calm() const { return !contended_ && calm_for_ >= options_.slice_iterations; }
+  struct Mean {
+    double value = 0;
+    std::uint64_t of = 0;
+  };
   // The nth of its kind is one part of so many in a mean.
-  double weighs(std::uint64_t n) const {
-    const std::uint64_t over = std::max(16U, options_.slice_iterations);
+  double weighs(std::uint64_t n, std::uint64_t slices = 1) const {
+    const std::uint64_t over = slices * std::max(16U, options_.slice_iterations);
     return static_cast<double>(std::min(n, over));
+  }
+  void average(Mean& mean, double value, std::uint64_t slices = 1) const {
+    mean.value += (value - mean.value) / weighs(++mean.of, slices);
+  }
+  // Of eight times the mean at most, unless it is the first.
+  void average_within(Mean& mean, double value) const {
+    average(mean, mean.of == 0 ? value : std::min(value, 8 * mean.value));
   }
   double token_due(const NaiveSequence& s) const;
   bool overdue(const NaiveSequence& s) const { return s.due <= iterations_; }
@@ -116,10 +129,15 @@ class NaiveAuto final : public NaiveScheduler {
   std::vector<std::uint32_t> ended_;  // lengths of answers
   std::uint64_t iterations_ = 0, last_date_ = 0, last_plan_ = 0;
   std::uint32_t largest_ = 1;
-  double iteration_s_ = 0, decodes_per_s_ = 0, return_s_ = 0, last_plan_s_ = 0;
-  double last_computed_s_ = 0;
-  std::uint64_t measured_ = 0, returns_ = 0;
-  std::size_t last_decodes_ = 0;
+  double iteration_s_ = 0, last_plan_s_ = 0, last_computed_s_ = 0;
+  Mean decodes_, seconds_;  // of iterations in which somebody waited outside
+  Mean decoding_s_, prompt_token_s_, return_s_;
+  double moved_s_ = 0;          // the time, when it last moved on …
+  std::uint64_t moved_at_ = 0;  // … and the iteration
+  bool idled_ = false;          // nobody was there for a while since
+  bool could_repeat_ = false;   // the last batch
+  std::uint64_t measured_ = 0;
+  std::size_t last_decodes_ = 0, last_prompt_tokens_ = 0;
   bool contended_ = false;
   std::uint64_t calm_for_ = 0, found_for_ = 0;  // iterations
   Sharing found_ = Sharing::whole;

@@ -13,6 +13,9 @@ constexpr double kLongAgo = -std::numeric_limits<double>::infinity();
 
 void NaiveAuto::plan() {
   learn();
+  for (auto& [arrival, s] : all_) {
+    if (s.place < 0) s.place = now() + 4 * prompt_token_s_.value * s.pending();
+  }
   demote();
   promote();
   gather();
@@ -28,6 +31,11 @@ void NaiveAuto::plan() {
   contended_ = !paced_answers().empty() || !backlog().empty() || memory_changes_hands();
   if (contended_) calm_for_ = 0;
   last_decodes_ = batch_.decodes.size();
+  could_repeat_ = batch_.prefills.empty() && fresh_.empty() && !batch_.decodes.empty() &&
+                  batch_.decodes.size() == running_.size() && !copies_under_way() &&
+                  count([](const auto& s) { return s.outside(); }) == 0;
+  last_prompt_tokens_ = 0;
+  for (const PrefillChunk& chunk : batch_.prefills) last_prompt_tokens_ += chunk.tokens;
   const bool all_paced = count([](const auto& s) { return s.answers && !s.paced; }) == 0;
   const Sharing is = refused_      ? Sharing::none
                      : !contended_ ? Sharing::whole
@@ -222,7 +230,7 @@ void NaiveAuto::bring_prompts() {
 }
 
 void NaiveAuto::bring_due() {
-  const double comes = now() + return_s_ + 2 * iteration_s_;
+  const double comes = now() + return_s_.value + 2 * iteration_s_;
   for (NaiveSequence* s : paced_answers()) {
     if (token_due(*s) > comes || blocked_) return;
     if (overdue(*s) || s->ordered || s->looked_at) continue;
@@ -278,6 +286,13 @@ void NaiveAuto::fill() {
     add_decode(*s);
   }
   std::uint64_t tokens = options_.budget_tokens - batch_.decodes.size();
+  // Answers keep their pace: with prompts an iteration takes 0.9 of it at most, if they can.
+  const double time = 0.9 * options_.seconds_per_token - decoding_s_.value;
+  if (!batch_.decodes.empty() && time < prompt_token_s_.value * static_cast<double>(tokens)) {
+    tokens = std::max<std::uint64_t>(
+        options_.min_prefill_tokens,
+        static_cast<std::uint64_t>(std::max(0.0, time / prompt_token_s_.value)));
+  }
   for (NaiveSequence* s : chunks) {
     if (batch_.decodes.size() + batch_.prefills.size() == most_sequences()) return;
     const auto blocks = static_cast<std::uint64_t>(std::max<std::int64_t>(free, 0));

@@ -34,6 +34,7 @@ struct NaiveSequence {
   double service = 0;
   std::uint64_t since = 0, due = 0;
   // --- auto; `since` and `due` as well ---
+  double place = -1;  // -1: no plan was made since it came
   double paced_from = 0, pace = 0;
   double comes_from = -1;    // -1: it is not being paged in
   std::uint32_t tokens = 0;  // since paced_from

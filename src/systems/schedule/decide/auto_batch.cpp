@@ -5,6 +5,12 @@
 #include "systems/schedule/decide/auto_scheduler.hpp"
 
 namespace aqua::schedule {
+namespace {
+
+// Of the time between two tokens that an iteration with a prompt may take.
+constexpr double kLongest = 0.9;
+
+}  // namespace
 
 // Decodes first, one token each, but for the share of prompts; then prompts: those inside by
 // arrival, so that who has begun comes to its end, then those let in by this plan.
@@ -24,7 +30,8 @@ void AutoScheduler::fill_batch() {
   add_decodes(std::min<std::size_t>(places, budget - share), free);
   add_chunks(free);
   const bool all = chunks_.empty() && count == decode_slots().size();
-  set_repeat(iterations_without_change(all));
+  unchanging_ = all && count > 0 && !table_.copies_under_way() && table_.outside().empty();
+  set_repeat(unchanging_ ? iterations_without_change() : 1);
 }
 
 // By arrival where all can; where places or blocks are short, who waits longest first.
@@ -48,8 +55,18 @@ void AutoScheduler::add_decodes(std::size_t most, std::int64_t& free) {
   }
 }
 
+// Leaves prompts as many tokens as let answers keep their pace, and their share at least.
+std::uint64_t AutoScheduler::prompt_tokens_left() const {
+  const std::uint64_t left = options_.budget_tokens - decode_slots().size();
+  const double longest = kLongest * options_.seconds_per_token - decoding_s_.value();
+  const double each = prompt_token_s_.value();
+  if (decode_slots().empty() || longest >= each * static_cast<double>(left)) return left;
+  const auto kept = static_cast<std::uint64_t>(std::max(0.0, longest / each));
+  return std::max<std::uint64_t>(kept, options_.min_prefill_tokens);
+}
+
 void AutoScheduler::add_chunks(std::int64_t free) {
-  std::uint64_t left = options_.budget_tokens - decode_slots().size();
+  std::uint64_t left = prompt_tokens_left();
   std::size_t places = max_sequences() - decode_slots().size();
   for (const Slot slot : chunks_) {
     if (left == 0 || places == 0) return;
@@ -65,11 +82,10 @@ void AutoScheduler::add_chunks(std::int64_t free) {
   }
 }
 
-// How many iterations the same batch holds for: nobody is outside or on the way, and all decode,
-// until they want more blocks than there are.
-std::uint32_t AutoScheduler::iterations_without_change(bool all_decode) const {
+// How many iterations the same batch holds for, where nothing changes it but that they want more
+// blocks than there are.
+std::uint32_t AutoScheduler::iterations_without_change() const {
   const std::size_t count = decode_slots().size();
-  if (!all_decode || count == 0 || table_.copies_under_way() || !table_.outside().empty()) return 1;
   std::int64_t slack = INT64_MAX;  // tokens until one wants the first of the free blocks
   std::uint64_t longest = UINT32_MAX;
   const std::uint64_t most = std::uint64_t{options_.device_blocks} * options_.block_tokens;

@@ -18,6 +18,9 @@ constexpr double kDemoteAbove = 0.95;
 // mean is taken over: a few are noise.
 constexpr std::uint64_t kTrusted = 16;
 constexpr double kOutlier = 8;
+// Windows over which what is sustained is averaged: some iterations have prompts and some have
+// none, and who is paced stays so for a whole answer.
+constexpr std::uint64_t kSustained = 4;
 constexpr double kUnseenAnswer = 128;  // tokens, until an answer has ended
 constexpr double kMillionths = 1e6;
 // Iterations between two tokens of an answer of the greatest weight: what is left of the time is
@@ -33,11 +36,33 @@ void AutoScheduler::learn() {
   const double at = now();
   const double took = at - last_plan_s_;
   const auto iterations = static_cast<double>(iterations_ - last_plan_);
-  if (calm()) measured_ = 0;
+  learn_costs(at);
+  if (calm()) {
+    measured_ = 0;
+    mean_decodes_.begin_anew();
+    mean_seconds_.begin_anew();
+  }
   if (contended_ && iterations > 0 && took > 0) measure(iterations, took, at - stood_from_);
   if (!contended_ || iterations > 0) stood_from_ = at;
   last_plan_s_ = at;
   last_plan_ = iterations_;
+}
+
+// What an iteration takes without prompts, and what each token of a prompt adds to it. Of several
+// that were computed at one time each took a part. Nothing is learnt where an engine had nothing to
+// do, where it tells no time, nor from batches that it may repeat, or not: it is to learn the same.
+void AutoScheduler::learn_costs(double at) {
+  if (!time() || at <= timed_to_s_) return;
+  const std::uint64_t iterations = iterations_ - std::exchange(timed_to_, iterations_);
+  const double took = at - std::exchange(timed_to_s_, at);
+  if (std::exchange(idled_, false) || iterations == 0 || unchanging_) return;
+  const double each = took / static_cast<double>(iterations);
+  if (last_chunk_tokens_ == 0) {
+    decoding_s_.add_within(kOutlier, each, window());
+  } else if (iterations == 1) {
+    const double more = std::max(0.0, each - decoding_s_.value());
+    prompt_token_s_.add_within(kOutlier, more / last_chunk_tokens_, window());
+  }
 }
 
 // Of the first that are measured the shortest is taken for an iteration, since whatever else
@@ -52,16 +77,22 @@ void AutoScheduler::measure(double iterations, double took, double since) {
   } else {
     iteration_s_ += part * (std::min(one, kOutlier * iteration_s_) - iteration_s_);
   }
-  const double least = iterations * iteration_s_ / kOutlier;
-  const double decodes = static_cast<double>(last_decodes_) * iterations / std::max(since, least);
-  decodes_per_s_ += part * (decodes - decodes_per_s_);
+  mean_decodes_.add(static_cast<double>(last_decodes_) * iterations, kSustained * window());
+  mean_seconds_.add(within_reason(iterations, since), kSustained * window());
+}
+
+// Whatever else a machine does makes a time longer: of one no more counts than kOutlier means. Nor
+// does an engine that tells a time too late compute faster than iterations are.
+double AutoScheduler::within_reason(double iterations, double since) const {
+  const double most = measured_ <= kTrusted ? since : kOutlier * mean_seconds_.value();
+  return std::max(std::min(since, most), iterations * iteration_s_ / kOutlier);
 }
 
 // True as long as too little was measured to say: nobody is sent back on a guess.
 bool AutoScheduler::sustains(std::int64_t more, double part) const noexcept {
   if (measured_ < kTrusted) return true;
   const double asked = static_cast<double>(paced_load_ + more) / kMillionths;
-  return asked <= part * decodes_per_s_ * options_.seconds_per_token;
+  return asked * mean_seconds_.value() <= part * mean_decodes_.value() * options_.seconds_per_token;
 }
 
 std::int64_t AutoScheduler::load_of(const Share& its) const {
@@ -120,12 +151,6 @@ void AutoScheduler::begin_answer(Slot slot, double from) {
   paced_load_ += load_of(its);
   const bool room = hopeful_.empty() && sustains(0, kPromoteBelow);
   if (contended_ && !room) set_pace(slot, false);
-}
-
-// Averages as measure() does.
-void AutoScheduler::came_back(double took) {
-  returns_ += 1;
-  return_s_ += (took - return_s_) / static_cast<double>(std::min(returns_, window()));
 }
 
 void AutoScheduler::set_pace(Slot slot, bool paced) {

@@ -24,6 +24,7 @@ constexpr std::uint32_t kWindow = 2;
 void AutoScheduler::plan() {
   this_plan_ += 1;
   learn();
+  place_newcomers();
   demote();
   promote();
   refused_ = false;
@@ -41,6 +42,8 @@ void AutoScheduler::plan() {
                          table_.count(SequenceState::paging_out) > 0 || returning_ > 0;
   if (std::exchange(contended_, contended) && !contended) calm_from_ = iterations_;
   last_decodes_ = decode_slots().size();
+  last_chunk_tokens_ = 0;
+  for (const PrefillChunk& chunk : batch().prefills) last_chunk_tokens_ += chunk.tokens;
   share_as(refused_           ? Sharing::none
            : !contended_      ? Sharing::whole
            : backlog_.empty() ? Sharing::fair
@@ -217,7 +220,7 @@ void AutoScheduler::bring_prompts(Room& room) {
 // a slice gives it, so that the two do not change places again at once; by no more than weight 1
 // would be given, so that those whose tokens are due at long intervals find somebody.
 void AutoScheduler::bring_due(Room& room) {
-  const double comes = now() + return_s_ + 2 * iteration_s_;
+  const double comes = now() + return_s_.value() + 2 * iteration_s_;
   const auto& queue = queues_.paced_answers();
   for (auto at = queue.begin(); at != queue.end() && at->token_due <= comes && !room.blocked;) {
     const Slot slot = (at++)->slot;

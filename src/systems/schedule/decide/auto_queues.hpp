@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// AutoQueues holds the sequences outside, for AutoScheduler: prompts and the backlog by arrival,
-// paced answers by when their next token is due, and all by when they are overdue, those with a
-// prefill ahead of them apart. An answer whose KV was dropped is no prompt, though it has a prefill
-// ahead: else it would take the place of another answer at once, and this one the next one's.
+// AutoQueues holds the sequences outside, for AutoScheduler: prompts by their place in line, the
+// backlog by arrival, paced answers by when their next token is due, and all by when they are
+// overdue, those with a prefill ahead of them apart. An answer whose KV was dropped is no prompt,
+// though it has a prefill ahead: else it would take the place of another answer at once, and this
+// one the next one's.
 //
 // Threads: not thread-safe.
 #pragma once
@@ -23,13 +24,18 @@ class AutoQueues {
   struct Key {
     Class kind = prompt;
     std::uint64_t arrival = 0;
-    double token_due = 0;            // seconds
-    std::uint64_t overdue_from = 0;  // iteration
+    double place = 0, token_due = 0;  // seconds
+    std::uint64_t overdue_from = 0;   // iteration
     Slot slot = no_slot;
     bool prefills = false;  // all of it, or what was dropped of an answer, has to be computed
   };
   struct ByArrival {
     bool operator()(const Key& a, const Key& b) const noexcept { return a.arrival < b.arrival; }
+  };
+  struct ByPlace {
+    bool operator()(const Key& a, const Key& b) const noexcept {
+      return std::tie(a.place, a.arrival) < std::tie(b.place, b.arrival);
+    }
   };
   struct ByToken {
     bool operator()(const Key& a, const Key& b) const noexcept {
@@ -69,13 +75,14 @@ class AutoQueues {
   [[nodiscard]] const std::set<Key, ByDate>& decodes_by_date() const noexcept {
     return by_date_[1];
   }
-  [[nodiscard]] const std::set<Key, ByArrival>& prompts() const noexcept { return prompts_; }
+  [[nodiscard]] const std::set<Key, ByPlace>& prompts() const noexcept { return prompts_; }
   [[nodiscard]] const std::set<Key, ByToken>& paced_answers() const noexcept { return paced_; }
   [[nodiscard]] const std::set<Key, ByArrival>& backlogged() const noexcept { return backlog_; }
 
  private:
   std::set<Key, ByDate> by_date_[2];  // who prefills, who decodes
-  std::set<Key, ByArrival> prompts_, backlog_;
+  std::set<Key, ByPlace> prompts_;
+  std::set<Key, ByArrival> backlog_;
   std::set<Key, ByToken> paced_;
   std::vector<std::optional<Key>> filed_;  // by slot
 };

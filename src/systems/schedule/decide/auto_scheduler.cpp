@@ -12,6 +12,15 @@
 //   added and taken away leaves no rounding behind.
 // - last_date_ never falls: nobody is overdue before one that began to wait earlier.
 namespace aqua::schedule {
+namespace {
+
+// Slices that all who are there would have had, before who waits is overdue.
+constexpr std::uint64_t kRounds = 8;
+// A prompt stands behind those that come within so many times what computing it takes. From 3 to 8
+// the 63 rows of docs/plan/simulation.md are as good; without, short ones wait for long ones.
+constexpr double kLengths = 4;
+
+}  // namespace
 
 AutoScheduler::Share& AutoScheduler::share(Slot slot) {
   if (shares_.size() <= slot) shares_.resize(slot + std::size_t{1});
@@ -28,15 +37,35 @@ void AutoScheduler::file(Slot slot) {
   const auto kind = !its.answers ? AutoQueues::prompt
                     : its.paced  ? AutoQueues::paced
                                  : AutoQueues::backlog;
-  queues_.file(
-      {kind, table_.at(slot).arrival, token_due(slot), its.overdue_from, slot, prefills(slot)});
+  queues_.file({.kind = kind,
+                .arrival = table_.at(slot).arrival,
+                .place = its.place,
+                .token_due = token_due(slot),
+                .overdue_from = its.overdue_from,
+                .slot = slot,
+                .prefills = prefills(slot)});
 }
 
-// Sets the date from which a sequence that waits is served before all others: twice the time in
-// which all would have had a slice each, and not before the date of any that began to wait earlier.
+// Gives those that have come since the last plan their places in the line of prompts. Not when they
+// come: how long ago the last time was told then depends on how many iterations were skipped.
+void AutoScheduler::place_newcomers() {
+  for (const Slot slot : newcomers_) {
+    Share& its = shares_[slot];
+    if (!its.known || std::exchange(its.placed, true)) continue;  // it has left already
+    const bool filed = queues_.filed(slot);
+    queues_.take(slot);
+    its.place = now() + kLengths * prompt_token_s_.value() * table_.at(slot).pending();
+    if (filed) file(slot);
+  }
+  newcomers_.clear();
+}
+
+// Sets the date from which a sequence that waits is served before all others: kRounds times the
+// time in which all would have had a slice each, and not before the date of any that began to wait
+// earlier.
 void AutoScheduler::set_date(Share& its) {
   const std::size_t places = std::max<std::size_t>(1, options_.device_blocks / largest_);
-  const std::uint64_t rounds = 2 * ((table_.size() + places - 1) / places);
+  const std::uint64_t rounds = kRounds * ((table_.size() + places - 1) / places);
   last_date_ = std::max(last_date_, its.since + rounds * options_.slice_iterations);
   its.overdue_from = last_date_;
 }
@@ -51,6 +80,7 @@ void AutoScheduler::on_outside(Slot slot) {
     its.since = iterations_;
     set_date(its);
     const Sequence& s = table_.at(slot);
+    newcomers_.push_back(slot);
     if (s.generated > 0) begin_answer(slot, now() + s.lead);
   }
   its.held_until = 0;
@@ -80,7 +110,7 @@ void AutoScheduler::on_resident(Slot slot) {
   Share& its = shares_[slot];
   queues_.take(slot);
   if (!its.comes_from) return;
-  if (its.answers) came_back(now() - *its.comes_from);
+  if (its.answers) return_s_.add(now() - *its.comes_from, window());
   end_return(its);
   if (its.held_until > 0) its.held_until = iterations_ + options_.slice_iterations;
 }
@@ -110,6 +140,7 @@ void AutoScheduler::on_committed(std::uint32_t iterations) {
 
 void AutoScheduler::on_finished(Slot slot) {
   Share& its = shares_[slot];
+  idled_ = idled_ || table_.size() == 1;
   if (its.paced) paced_load_ -= load_of(its);
   for (ByArrival* all : {&paced_, &backlog_, &hopeful_}) {
     all->erase({table_.at(slot).arrival, slot});

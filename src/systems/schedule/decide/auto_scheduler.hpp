@@ -3,10 +3,10 @@
 // (SchedulerOptions::seconds_per_token). docs/engine/scheduling.md has the rules, and the bound on
 // waits.
 //
-// Prompts come first, by arrival. An answer that is paced is due its next token at a time; while it
-// is ahead of its pace it may wait outside for those that are not. As many are paced as the engine
-// was seen to sustain. The others are the backlog: they get what is left, first come, first served.
-// Who waited for long is overdue, and comes before everybody.
+// Prompts come first, by arrival and length. An answer that is paced is due its next token at a
+// time; while it is ahead of its pace it may wait outside for those that are not. As many are paced
+// as the engine was seen to sustain. The others are the backlog: they get what is left, first come,
+// first served. Who waited for long is overdue, and comes before everybody.
 #pragma once
 
 #include <array>
@@ -18,6 +18,7 @@
 
 #include "systems/schedule/decide/answer_lengths.hpp"
 #include "systems/schedule/decide/auto_queues.hpp"
+#include "systems/schedule/decide/running_mean.hpp"
 #include "systems/schedule/decide/scheduler_base.hpp"
 
 namespace aqua::schedule {
@@ -52,6 +53,7 @@ class AutoScheduler final : public SchedulerBase {
   // Who keeps a place longest when room is made.
   enum class Claim : std::uint8_t { held, prompt, paced, backlog };
   struct Share {
+    double place = 0;                    // seconds: of a prompt, in the line of prompts
     double paced_from = 0;               // seconds: of its pace's beginning …
     double pace = 0;                     // … what it promises between two tokens …
     std::uint32_t tokens = 0;            // … and the tokens generated since
@@ -64,6 +66,7 @@ class AutoScheduler final : public SchedulerBase {
     bool answers = false;  // has its first token
     bool paced = false;
     bool known = false;
+    bool placed = false;
   };
   struct Room {
     std::int64_t claimed = 0;  // blocks that residents want beyond theirs, and who is let in wants
@@ -75,6 +78,7 @@ class AutoScheduler final : public SchedulerBase {
   };
 
   void file(Slot slot);
+  void place_newcomers();
   void set_date(Share& its);
   [[nodiscard]] double now() const noexcept;
   Share& share(Slot slot);
@@ -90,9 +94,10 @@ class AutoScheduler final : public SchedulerBase {
 
   // --- what was seen, and who is paced by it (auto_pace.cpp) -------------------------------------
   void learn();
+  void learn_costs(double at);
   void measure(double iterations, double took, double since);
+  [[nodiscard]] double within_reason(double iterations, double since) const;
   void end_return(Share& its);
-  void came_back(double took);
   void promote();
   void demote();
   void begin_answer(Slot slot, double from);
@@ -140,7 +145,8 @@ class AutoScheduler final : public SchedulerBase {
   void fill_batch();
   void add_decodes(std::size_t most, std::int64_t& free);
   void add_chunks(std::int64_t free);
-  [[nodiscard]] std::uint32_t iterations_without_change(bool all_decode) const;
+  [[nodiscard]] std::uint64_t prompt_tokens_left() const;
+  [[nodiscard]] std::uint32_t iterations_without_change() const;
 
   AutoQueues queues_;
   std::vector<Share> shares_;
@@ -152,6 +158,7 @@ class AutoScheduler final : public SchedulerBase {
   std::vector<Slot> running_;           // residents that stay, while a plan is made
   std::vector<Slot> fresh_;             // who waited and is let in by this plan
   std::vector<Slot> decodes_, chunks_;  // of both, while a batch is filled
+  std::vector<Slot> newcomers_;         // since the last plan
   std::vector<Slot> served_;            // by the commit under way
   std::size_t returning_ = 0;           // sequences that answer and are paging in
   std::uint64_t this_plan_ = 0;         // made in all
@@ -161,12 +168,20 @@ class AutoScheduler final : public SchedulerBase {
 
   // What was seen while somebody waited outside.
   AnswerLengths lengths_;
-  double iteration_s_ = 0, decodes_per_s_ = 0, return_s_ = 0;
-  std::uint64_t measured_ = 0, returns_ = 0;
+  double iteration_s_ = 0;
+  RunningMean mean_decodes_, mean_seconds_;  // of iterations
+  std::uint64_t measured_ = 0;
+  // Seen at any time: of an iteration without prompts, what a token of a prompt adds, of a return.
+  RunningMean decoding_s_, prompt_token_s_, return_s_;
+  double timed_to_s_ = 0;       // seconds: until then what iterations took is in these means …
+  std::uint64_t timed_to_ = 0;  // … and of iterations_ so many
+  bool idled_ = false;          // since then there was a time when nobody was there
   double last_plan_s_ = 0;
   double stood_from_ = 0;        // seconds: since then no iteration was counted
   std::uint64_t last_plan_ = 0;  // iterations_ then
   std::size_t last_decodes_ = 0;
+  std::uint32_t last_chunk_tokens_ = 0;
+  bool unchanging_ = false;  // the last batch: nobody is outside or on the way, and all decode
 
   // Which tier page-outs go to (auto_tiers.cpp).
   bool host_is_nearer_ = host_within(1);

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// auto where computing prompts takes long: their order, and what it leaves to answers.
+#include "tests/systems/schedule/timed.hpp"
+
+namespace aqua::schedule::test {
+namespace {
+
+constexpr double kDecodes = 0.01;  // seconds that an iteration takes without prompts
+
+// Each token of a prompt adds its seconds to an iteration.
+class AutoPrompts : public testing::Test {
+ protected:
+  static SchedulerOptions roomy(double seconds_per_token) {
+    SchedulerOptions wanted = options(seconds_per_token);
+    wanted.device_blocks = 4000;
+    return wanted;
+  }
+  void step(Timed& timed, double each) const {
+    ASSERT_TRUE(timed.engine.scheduler().set_time(timed.now).ok());
+    std::uint32_t tokens = 0;
+    for (const PrefillChunk& chunk : timed.engine.plan().prefills) tokens += chunk.tokens;
+    timed.step(kDecodes + each * tokens);
+  }
+  static std::uint32_t generated(const Timed& timed, std::uint64_t id) {
+    return timed.engine.sequences().at(id).generated;
+  }
+};
+
+// A full chunk takes 0.33 s, more than three times the pace.
+TEST_F(AutoPrompts, LeaveAnswersTheirPace) {
+  Timed timed(roomy(0.1));
+  std::vector<std::uint64_t> answers{timed.engine.arrive(20, 1000, false),
+                                     timed.engine.arrive(20, 1000, false)};
+  for (int i = 0; i < 10; ++i) step(timed, 0.005);
+  const std::uint64_t prompt = timed.engine.arrive(600, 10, false);
+  while (generated(timed, prompt) == 0) {
+    step(timed, 0.005);
+    for (const std::uint64_t id : answers) EXPECT_LT(timed.behind(id, 0.1), 0.2);
+    ASSERT_FALSE(HasFailure());
+  }
+}
+
+TEST_F(AutoPrompts, AreNotHeldUpByWhatAnEngineTookThatHadNothingToDo) {
+  Timed timed(roomy(0.1));
+  for (int i = 0; i < 20; ++i) {
+    timed.engine.arrive(20, 3, false);
+    while (!timed.engine.sequences().empty()) step(timed, 0.0005);
+    timed.now += 100;
+  }
+  timed.engine.arrive(20, 1000, false);
+  for (int i = 0; i < 5; ++i) step(timed, 0.0005);
+  const std::uint64_t prompt = timed.engine.arrive(120, 10, false);
+  for (int i = 0; i < 2; ++i) step(timed, 0.0005);  // as many as an iteration has tokens for it
+  EXPECT_EQ(generated(timed, prompt), 1U);
+}
+
+// Prompts never end. The long one stands behind those that come within four times its 0.6 s.
+TEST_F(AutoPrompts, ThatAreShortPassALongOneForFourTimesAsLongAsItTakes) {
+  Timed timed(roomy(0.5));
+  for (int i = 0; i < 2; ++i) timed.engine.arrive(600, 1, false);  // by which it learns the costs
+  while (timed.now < 1.3) step(timed, 0.001);
+  for (int i = 0; i < 2; ++i) timed.engine.arrive(60, 1, false);
+  const double came = timed.now;
+  const std::uint64_t length = timed.engine.arrive(600, 1, false);
+  std::map<std::uint64_t, double> others;
+  std::size_t passed = 0, behind = 0;
+  while (timed.engine.sequences().contains(length) && timed.now < came + 3.8) {
+    others[timed.engine.arrive(60, 1, false)] = timed.now;
+    step(timed, 0.001);
+    ASSERT_FALSE(HasFatalFailure());
+  }
+  EXPECT_FALSE(timed.engine.sequences().contains(length)) << "2.4 s, and what it takes itself";
+  for (const auto& [id, at] : others) {
+    const bool has_passed = !timed.engine.sequences().contains(id);
+    if (at < came + 1.5) passed += has_passed ? 1 : 0;
+    if (at > came + 2.5) behind += has_passed ? 0 : 1;
+  }
+  EXPECT_GT(passed, 15U) << "of those that came while it waited";
+  EXPECT_GT(behind, 3U) << "which came too late to pass";
+}
+
+// Every fourth iteration takes ten times as long: six at 20 tokens a second, where the mean of what
+// the iterations would sustain is fifteen.
+TEST_F(AutoPrompts, WhatIsSustainedIsTokensOverTheTimeThatTheyTook) {
+  Timed timed(options(0.05));
+  for (int i = 0; i < 12; ++i) timed.engine.arrive(12, 1000, false);
+  for (int i = 0; i < 60; ++i) timed.step(i % 4 == 3 ? 0.1 : 0.01);
+  EXPECT_EQ(timed.engine.scheduler().status().sharing, Sharing::partial);
+  EXPECT_LE(timed.engine.scheduler().status().paced, 7U);
+}
+
+}  // namespace
+}  // namespace aqua::schedule::test
