@@ -171,6 +171,7 @@ bool NaiveAuto::gives_up(NaiveSequence& s) {
 
 // While the time stands still iterations are counted, and share what it then moves on by.
 void NaiveAuto::learn_costs() {
+  if (idled_) row_from_.reset();
   const double moved = now() - moved_s_;
   const std::uint64_t iterations = idled_ ? 0 : iterations_ - moved_at_;
   if (!time_ || moved <= 0) return;

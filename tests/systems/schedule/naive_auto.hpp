@@ -132,10 +132,11 @@ class NaiveAuto final : public NaiveScheduler {
   double iteration_s_ = 0, last_plan_s_ = 0, last_computed_s_ = 0;
   Mean decodes_, seconds_;  // of iterations in which somebody waited outside
   Mean decoding_s_, prompt_token_s_, return_s_;
-  double moved_s_ = 0;          // the time, when it last moved on …
-  std::uint64_t moved_at_ = 0;  // … and the iteration
-  bool idled_ = false;          // nobody was there for a while since
-  bool could_repeat_ = false;   // the last batch
+  double moved_s_ = 0;                                        // the time, when it last moved on …
+  std::uint64_t moved_at_ = 0;                                // … and the iteration
+  bool idled_ = false;                                        // nobody was there for a while since
+  bool could_repeat_ = false;                                 // the last batch
+  std::optional<std::pair<double, std::uint64_t>> row_from_;  // since when, and which iteration
   std::uint64_t measured_ = 0;
   std::size_t last_decodes_ = 0, last_prompt_tokens_ = 0;
   bool contended_ = false;

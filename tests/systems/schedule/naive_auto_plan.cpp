@@ -34,6 +34,16 @@ void NaiveAuto::plan() {
   could_repeat_ = batch_.prefills.empty() && fresh_.empty() && !batch_.decodes.empty() &&
                   batch_.decodes.size() == running_.size() && !copies_under_way() &&
                   count([](const auto& s) { return s.outside(); }) == 0;
+  // All that could be repeated, in a row, are one for the mean.
+  if (time_ && !could_repeat_ && row_from_) {
+    const auto [from_s, from] = *row_from_;
+    row_from_.reset();
+    if (iterations_ > from && now() > from_s) {
+      average_within(decoding_s_, (now() - from_s) / static_cast<double>(iterations_ - from));
+    }
+  } else if (time_ && could_repeat_ && !row_from_) {
+    row_from_ = {now(), iterations_};
+  }
   last_prompt_tokens_ = 0;
   for (const PrefillChunk& chunk : batch_.prefills) last_prompt_tokens_ += chunk.tokens;
   const bool all_paced = count([](const auto& s) { return s.answers && !s.paced; }) == 0;
@@ -286,9 +296,12 @@ void NaiveAuto::fill() {
     add_decode(*s);
   }
   std::uint64_t tokens = options_.budget_tokens - batch_.decodes.size();
-  // Answers keep their pace: with prompts an iteration takes 0.9 of it at most, if they can.
-  const double time = 0.9 * options_.seconds_per_token - decoding_s_.value;
-  if (!batch_.decodes.empty() && time < prompt_token_s_.value * static_cast<double>(tokens)) {
+  // Answers keep their pace: with prompts an iteration takes 0.9 of it at most. Where they would
+  // hardly keep it without, prompts take no longer than they do.
+  const double time =
+      std::max(decoding_s_.value, 0.9 * options_.seconds_per_token - decoding_s_.value);
+  if (!batch_.decodes.empty() && decoding_s_.value > 0 &&
+      time < prompt_token_s_.value * static_cast<double>(tokens)) {
     tokens = std::max<std::uint64_t>(
         options_.min_prefill_tokens,
         static_cast<std::uint64_t>(std::max(0.0, time / prompt_token_s_.value)));

@@ -55,13 +55,16 @@ void AutoScheduler::add_decodes(std::size_t most, std::int64_t& free) {
   }
 }
 
-// Leaves prompts as many tokens as let answers keep their pace, and their share at least.
+// Leaves prompts as many tokens as let answers keep their pace, where answers alone take little of
+// it; where they take much, as many as take no longer than they do; and their share at least.
 std::uint64_t AutoScheduler::prompt_tokens_left() const {
   const std::uint64_t left = options_.budget_tokens - decode_slots().size();
-  const double longest = kLongest * options_.seconds_per_token - decoding_s_.value();
+  const double decoding = decoding_s_.value();
+  const double longest = std::max(kLongest * options_.seconds_per_token - decoding, decoding);
   const double each = prompt_token_s_.value();
-  if (decode_slots().empty() || longest >= each * static_cast<double>(left)) return left;
-  const auto kept = static_cast<std::uint64_t>(std::max(0.0, longest / each));
+  if (decode_slots().empty() || decoding == 0 || longest >= each * static_cast<double>(left))
+    return left;
+  const auto kept = static_cast<std::uint64_t>(longest / each);
   return std::max<std::uint64_t>(kept, options_.min_prefill_tokens);
 }
 

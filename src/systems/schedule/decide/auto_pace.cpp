@@ -50,8 +50,9 @@ void AutoScheduler::learn() {
 
 // What an iteration takes without prompts, and what each token of a prompt adds to it. Of several
 // that were computed at one time each took a part. Nothing is learnt where an engine had nothing to
-// do, where it tells no time, nor from batches that it may repeat, or not: it is to learn the same.
+// do, or tells no time.
 void AutoScheduler::learn_costs(double at) {
+  if (idled_) repeated_.reset();
   if (!time() || at <= timed_to_s_) return;
   const std::uint64_t iterations = iterations_ - std::exchange(timed_to_, iterations_);
   const double took = at - std::exchange(timed_to_s_, at);
@@ -63,6 +64,21 @@ void AutoScheduler::learn_costs(double at) {
     const double more = std::max(0.0, each - decoding_s_.value());
     prompt_token_s_.add_within(kOutlier, more / last_chunk_tokens_, window());
   }
+}
+
+// What batches take that an engine may repeat, or not: it is to learn the same. So all in a row
+// count as one, when the row ends.
+void AutoScheduler::time_repeated() {
+  if (!time()) return;
+  if (unchanging_) {
+    if (!repeated_) repeated_ = {now(), iterations_};
+    return;
+  }
+  if (!repeated_) return;
+  const auto [from_s, from] = *std::exchange(repeated_, std::nullopt);
+  if (iterations_ == from || now() <= from_s) return;
+  const double each = (now() - from_s) / static_cast<double>(iterations_ - from);
+  decoding_s_.add_within(kOutlier, each, window());
 }
 
 // Of the first that are measured the shortest is taken for an iteration, since whatever else

@@ -41,6 +41,7 @@ void AutoScheduler::plan() {
   const bool contended = !queues_.paced_answers().empty() || !queues_.backlogged().empty() ||
                          table_.count(SequenceState::paging_out) > 0 || returning_ > 0;
   if (std::exchange(contended_, contended) && !contended) calm_from_ = iterations_;
+  time_repeated();
   last_decodes_ = decode_slots().size();
   last_chunk_tokens_ = 0;
   for (const PrefillChunk& chunk : batch().prefills) last_chunk_tokens_ += chunk.tokens;

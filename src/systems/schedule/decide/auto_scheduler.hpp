@@ -95,6 +95,7 @@ class AutoScheduler final : public SchedulerBase {
   // --- what was seen, and who is paced by it (auto_pace.cpp) -------------------------------------
   void learn();
   void learn_costs(double at);
+  void time_repeated();
   void measure(double iterations, double took, double since);
   [[nodiscard]] double within_reason(double iterations, double since) const;
   void end_return(Share& its);
@@ -182,6 +183,11 @@ class AutoScheduler final : public SchedulerBase {
   std::size_t last_decodes_ = 0;
   std::uint32_t last_chunk_tokens_ = 0;
   bool unchanging_ = false;  // the last batch: nobody is outside or on the way, and all decode
+  struct Moment {
+    double at = 0;  // seconds
+    std::uint64_t iteration = 0;
+  };
+  std::optional<Moment> repeated_{};  // when such batches began
 
   // Which tier page-outs go to (auto_tiers.cpp).
   bool host_is_nearer_ = host_within(1);
