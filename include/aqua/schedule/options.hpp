@@ -30,8 +30,10 @@ struct SchedulerOptions {
   // the token; with a share no prompt's first token waits for decodes. Taken as B / 2 at most.
   std::uint32_t min_prefill_tokens = 64;
 
-  // auto: the time between two tokens that readers are promised, the TPOT of the SLA. From 1e-9 to
-  // 1e9, so that no weight makes of it a time that cannot be counted.
+  // auto: the time between two tokens that readers are promised, the TPOT of the SLA. An iteration
+  // with prompts takes 0.9 of it at most, or twice what one without takes where that is more; but
+  // the share of prompts (min_prefill_tokens) is always computed. From 1e-9 to 1e9, so that no
+  // weight makes of it a time that cannot be counted.
   double seconds_per_token = 0.1;
 
   std::uint32_t block_tokens = 16;         // tokens in a block

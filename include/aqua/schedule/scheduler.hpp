@@ -112,8 +112,9 @@ class AQUA_API Scheduler {
   virtual void set_swap_tier(Tier tier) = 0;
   // Tells the seconds since some beginning: before each next(), since auto plans for that time and
   // measures iterations by it, and before paged_in(), since it measures how long coming back takes.
-  // Told none, auto takes an iteration to last for half of seconds_per_token. invalid_argument when
-  // it is negative, not a number, or before the last.
+  // What is told before next() is taken for the end of the batch before it.
+  // Told none, auto takes an iteration to last for half of seconds_per_token, and limits no
+  // prompts. invalid_argument when it is negative, not a number, or before the last.
   [[nodiscard]] virtual Result<void> set_time(double seconds) = 0;
 
   // auto: what copying a block between the device and lent (peer) or host memory was measured to

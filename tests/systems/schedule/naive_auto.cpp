@@ -178,12 +178,13 @@ void NaiveAuto::learn_costs() {
   moved_s_ = now();
   moved_at_ = iterations_;
   idled_ = false;
-  const double each = moved / static_cast<double>(iterations);
   if (iterations == 0 || could_repeat_) return;
-  if (last_prompt_tokens_ == 0) average_within(decoding_s_, each);
-  if (iterations != 1 || last_prompt_tokens_ == 0) return;
-  const double more = std::max(0.0, each - decoding_s_.value);
-  average_within(prompt_token_s_, more / static_cast<double>(last_prompt_tokens_));
+  if (last_prompt_tokens_ == 0) {
+    add_to(decoding_s_, moved, static_cast<double>(iterations));
+  } else if (iterations == 1) {
+    add_to(prompt_token_s_, std::max(0.0, moved - decoding_s_.each()),
+           static_cast<double>(last_prompt_tokens_));
+  }
 }
 
 // Means of what is seen while somebody waits outside: over a slice, of 16 at least; of what is
@@ -205,9 +206,9 @@ void NaiveAuto::learn() {
       iteration_s_ += part * (each - iteration_s_);
     }
     // Stalls are in it: from the last iteration on, or from when somebody began to wait.
-    double time = now() - last_computed_s_;
-    if (!first_ones) time = std::min(time, 8 * seconds_.value);
-    average(seconds_, std::max(time, iterations * iteration_s_ / 8), 4);
+    const double least = iterations * iteration_s_ / 8;
+    const double most = first_ones ? iterations * iteration_s_ : seconds_.value;
+    average(seconds_, std::max(least, std::min(now() - last_computed_s_, 8 * most)), 4);
     average(decodes_, static_cast<double>(last_decodes_) * iterations, 4);
   }
   if (iterations > 0 || !contended_) last_computed_s_ = now();

@@ -75,10 +75,19 @@ class NaiveAuto final : public NaiveScheduler {
   void average(Mean& mean, double value, std::uint64_t slices = 1) const {
     mean.value += (value - mean.value) / weighs(++mean.of, slices);
   }
-  // Of eight times the mean at most, unless it is the first.
-  void average_within(Mean& mean, double value) const {
-    average(mean, mean.of == 0 ? value : std::min(value, 8 * mean.value));
+  // What one takes: a mean over a mean. What takes more than eight times as much counts for that,
+  // and if the first ones took more than eight times what follows, it begins anew.
+  struct Cost {
+    Mean took, many;
+    double each() const { return many.value > 0 ? took.value / many.value : 0; }
+  };
+  void add_to(Cost& cost, double took, double many) const {
+    const double each = cost.each();
+    if (each > 0 && 8 * took < each * many && cost.many.of < 16) cost.took.of = cost.many.of = 0;
+    average(cost.took, each > 0 ? std::min(took, 8 * each * many) : took);
+    average(cost.many, many);
   }
+  std::uint64_t prompt_tokens_beside(std::size_t decodes) const;
   double token_due(const NaiveSequence& s) const;
   bool overdue(const NaiveSequence& s) const { return s.due <= iterations_; }
 
@@ -131,10 +140,11 @@ class NaiveAuto final : public NaiveScheduler {
   std::uint32_t largest_ = 1;
   double iteration_s_ = 0, last_plan_s_ = 0, last_computed_s_ = 0;
   Mean decodes_, seconds_;  // of iterations in which somebody waited outside
-  Mean decoding_s_, prompt_token_s_, return_s_;
+  Cost decoding_s_, prompt_token_s_;
+  Mean return_s_;
   double moved_s_ = 0;                                        // the time, when it last moved on …
   std::uint64_t moved_at_ = 0;                                // … and the iteration
-  bool idled_ = false;                                        // nobody was there for a while since
+  bool idled_ = true;                                         // nobody was there for a while since
   bool could_repeat_ = false;                                 // the last batch
   std::optional<std::pair<double, std::uint64_t>> row_from_;  // since when, and which iteration
   std::uint64_t measured_ = 0;

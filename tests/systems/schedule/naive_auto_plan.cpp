@@ -14,7 +14,7 @@ constexpr double kLongAgo = -std::numeric_limits<double>::infinity();
 void NaiveAuto::plan() {
   learn();
   for (auto& [arrival, s] : all_) {
-    if (s.place < 0) s.place = now() + 4 * prompt_token_s_.value * s.pending();
+    if (s.place < 0) s.place = now() + 4 * prompt_token_s_.each() * s.pending();
   }
   demote();
   promote();
@@ -39,7 +39,7 @@ void NaiveAuto::plan() {
     const auto [from_s, from] = *row_from_;
     row_from_.reset();
     if (iterations_ > from && now() > from_s) {
-      average_within(decoding_s_, (now() - from_s) / static_cast<double>(iterations_ - from));
+      add_to(decoding_s_, now() - from_s, static_cast<double>(iterations_ - from));
     }
   } else if (time_ && could_repeat_ && !row_from_) {
     row_from_ = {now(), iterations_};
@@ -116,10 +116,15 @@ void NaiveAuto::gather() {
   fresh_.clear();
   running_.clear();
   for (auto& [arrival, s] : all_) s.looked_at = false;
-  window_ = 2 * options_.budget_tokens;
   for (NaiveSequence* s : select([](const auto& x) { return x.resident(); })) {
-    if (set_aside_if_stuck(*s)) continue;
-    running_.push_back(s);
+    if (!set_aside_if_stuck(*s)) running_.push_back(s);
+  }
+  const auto decode = std::count_if(running_.begin(), running_.end(),
+                                    [](const NaiveSequence* s) { return s->decodes(); });
+  const std::uint32_t most = options_.budget_tokens - options_.min_prefill_tokens;
+  window_ = 2 * static_cast<std::uint32_t>(prompt_tokens_beside(
+                    std::min<std::size_t>(static_cast<std::size_t>(decode), most)));
+  for (const NaiveSequence* s : running_) {
     if (!s->decodes()) window_ -= std::min(window_, s->pending());
   }
 }
@@ -275,6 +280,18 @@ void NaiveAuto::bring_others() {
   }
 }
 
+// Answers keep their pace: with prompts an iteration takes 0.9 of it at most. Where they would
+// hardly keep it without, prompts take no longer than they do.
+std::uint64_t NaiveAuto::prompt_tokens_beside(std::size_t decodes) const {
+  const std::uint64_t all = options_.budget_tokens - decodes;
+  const double alone = decoding_s_.each();
+  const double time = std::max(alone, 0.9 * options_.seconds_per_token - alone);
+  const bool fits = time >= prompt_token_s_.each() * static_cast<double>(all);
+  if (decodes == 0 || alone == 0 || fits) return all;
+  return std::max<std::uint64_t>(options_.min_prefill_tokens,
+                                 static_cast<std::uint64_t>(time / prompt_token_s_.each()));
+}
+
 // Decodes but for the share of prompts, who waits longest first where not all can; then prompts.
 void NaiveAuto::fill() {
   Line decodes, chunks;
@@ -295,17 +312,7 @@ void NaiveAuto::fill() {
     free -= next_token(*s);
     add_decode(*s);
   }
-  std::uint64_t tokens = options_.budget_tokens - batch_.decodes.size();
-  // Answers keep their pace: with prompts an iteration takes 0.9 of it at most. Where they would
-  // hardly keep it without, prompts take no longer than they do.
-  const double time =
-      std::max(decoding_s_.value, 0.9 * options_.seconds_per_token - decoding_s_.value);
-  if (!batch_.decodes.empty() && decoding_s_.value > 0 &&
-      time < prompt_token_s_.value * static_cast<double>(tokens)) {
-    tokens = std::max<std::uint64_t>(
-        options_.min_prefill_tokens,
-        static_cast<std::uint64_t>(std::max(0.0, time / prompt_token_s_.value)));
-  }
+  std::uint64_t tokens = prompt_tokens_beside(batch_.decodes.size());
   for (NaiveSequence* s : chunks) {
     if (batch_.decodes.size() + batch_.prefills.size() == most_sequences()) return;
     const auto blocks = static_cast<std::uint64_t>(std::max<std::int64_t>(free, 0));

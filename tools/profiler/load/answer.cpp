@@ -60,8 +60,9 @@ class Stream {
     }
     if (event->usage) usage_ = event->usage;
     done_ = done_ || event->done;
-    // What ends an answer that had none yet was its only token, part of a character perhaps.
-    if (!event->token && (!event->ended || tokens_ > 0)) return;
+    // Where one token was asked for, what ends the answer is that token: part of a character, say.
+    const bool only_one = event->ended && most_ == 2 && tokens_ == 0;
+    if (!event->token && !only_one) return;
     if (++tokens_ > most_) {
       fault_ = concat("does not end its answers: ", tokens_, " tokens came of the ", most_ - 1,
                       " asked for");

@@ -57,19 +57,17 @@ void AutoScheduler::add_decodes(std::size_t most, std::int64_t& free) {
 
 // Leaves prompts as many tokens as let answers keep their pace, where answers alone take little of
 // it; where they take much, as many as take no longer than they do; and their share at least.
-std::uint64_t AutoScheduler::prompt_tokens_left() const {
-  const std::uint64_t left = options_.budget_tokens - decode_slots().size();
-  const double decoding = decoding_s_.value();
+std::uint64_t AutoScheduler::prompt_tokens_beside(std::size_t decodes) const {
+  const std::uint64_t left = options_.budget_tokens - decodes;
+  const double decoding = decoding_s_.value(), each = prompt_token_s_.value();
   const double longest = std::max(kLongest * options_.seconds_per_token - decoding, decoding);
-  const double each = prompt_token_s_.value();
-  if (decode_slots().empty() || decoding == 0 || longest >= each * static_cast<double>(left))
-    return left;
-  const auto kept = static_cast<std::uint64_t>(longest / each);
-  return std::max<std::uint64_t>(kept, options_.min_prefill_tokens);
+  if (decodes == 0 || decoding == 0 || longest >= each * static_cast<double>(left)) return left;
+  return std::max<std::uint64_t>(static_cast<std::uint64_t>(longest / each),
+                                 options_.min_prefill_tokens);
 }
 
 void AutoScheduler::add_chunks(std::int64_t free) {
-  std::uint64_t left = prompt_tokens_left();
+  std::uint64_t left = prompt_tokens_beside(decode_slots().size());
   std::size_t places = max_sequences() - decode_slots().size();
   for (const Slot slot : chunks_) {
     if (left == 0 || places == 0) return;

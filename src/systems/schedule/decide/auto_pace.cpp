@@ -54,20 +54,18 @@ void AutoScheduler::learn() {
 void AutoScheduler::learn_costs(double at) {
   if (idled_) repeated_.reset();
   if (!time() || at <= timed_to_s_) return;
-  const std::uint64_t iterations = iterations_ - std::exchange(timed_to_, iterations_);
+  const auto iterations = static_cast<double>(iterations_ - std::exchange(timed_to_, iterations_));
   const double took = at - std::exchange(timed_to_s_, at);
   if (std::exchange(idled_, false) || iterations == 0 || unchanging_) return;
-  const double each = took / static_cast<double>(iterations);
   if (last_chunk_tokens_ == 0) {
-    decoding_s_.add_within(kOutlier, each, window());
+    decoding_s_.add(took, iterations, window());
   } else if (iterations == 1) {
-    const double more = std::max(0.0, each - decoding_s_.value());
-    prompt_token_s_.add_within(kOutlier, more / last_chunk_tokens_, window());
+    prompt_token_s_.add(std::max(0.0, took - decoding_s_.value()), last_chunk_tokens_, window());
   }
 }
 
-// What batches take that an engine may repeat, or not: it is to learn the same. So all in a row
-// count as one, when the row ends.
+// Learns from batches that an engine may repeat when the last of a row is over, once for all of
+// them: one that commits them one by one is to learn the same as one that commits them at once.
 void AutoScheduler::time_repeated() {
   if (!time()) return;
   if (unchanging_) {
@@ -77,8 +75,7 @@ void AutoScheduler::time_repeated() {
   if (!repeated_) return;
   const auto [from_s, from] = *std::exchange(repeated_, std::nullopt);
   if (iterations_ == from || now() <= from_s) return;
-  const double each = (now() - from_s) / static_cast<double>(iterations_ - from);
-  decoding_s_.add_within(kOutlier, each, window());
+  decoding_s_.add(now() - from_s, static_cast<double>(iterations_ - from), window());
 }
 
 // Of the first that are measured the shortest is taken for an iteration, since whatever else
@@ -97,11 +94,13 @@ void AutoScheduler::measure(double iterations, double took, double since) {
   mean_seconds_.add(within_reason(iterations, since), kSustained * window());
 }
 
-// Whatever else a machine does makes a time longer: of one no more counts than kOutlier means. Nor
-// does an engine that tells a time too late compute faster than iterations are.
+// Whatever else a machine does makes a time longer: of one no more counts than kOutlier means, and
+// of the first as many of the shortest. Nor does an engine that tells a time too late compute
+// faster than iterations are.
 double AutoScheduler::within_reason(double iterations, double since) const {
-  const double most = measured_ <= kTrusted ? since : kOutlier * mean_seconds_.value();
-  return std::max(std::min(since, most), iterations * iteration_s_ / kOutlier);
+  const double shortest = iterations * iteration_s_;
+  const double most = measured_ <= kTrusted ? shortest : mean_seconds_.value();
+  return std::clamp(since, shortest / kOutlier, std::max(shortest / kOutlier, kOutlier * most));
 }
 
 // True as long as too little was measured to say: nobody is sent back on a guess.

@@ -70,7 +70,10 @@ void AutoScheduler::gather(Room& room) {
   running_.clear();
   for (const auto& [arrival, slot] : table_.residents()) running_.push_back(slot);
   std::erase_if(running_, [&](Slot slot) { return set_aside_if_stuck(slot); });
-  room.window = kWindow * options_.budget_tokens;
+  const auto decodes = static_cast<std::size_t>(
+      std::ranges::count_if(running_, [&](Slot slot) { return !prefills(slot); }));
+  const std::size_t most = options_.budget_tokens - options_.min_prefill_tokens;
+  room.window = kWindow * static_cast<std::uint32_t>(prompt_tokens_beside(std::min(decodes, most)));
   for (const Slot slot : running_) {
     room.claimed += claim(slot);
     if (prefills(slot)) {

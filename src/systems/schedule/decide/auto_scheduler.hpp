@@ -146,7 +146,7 @@ class AutoScheduler final : public SchedulerBase {
   void fill_batch();
   void add_decodes(std::size_t most, std::int64_t& free);
   void add_chunks(std::int64_t free);
-  [[nodiscard]] std::uint64_t prompt_tokens_left() const;
+  [[nodiscard]] std::uint64_t prompt_tokens_beside(std::size_t decodes) const;
   [[nodiscard]] std::uint32_t iterations_without_change() const;
 
   AutoQueues queues_;
@@ -172,11 +172,12 @@ class AutoScheduler final : public SchedulerBase {
   double iteration_s_ = 0;
   RunningMean mean_decodes_, mean_seconds_;  // of iterations
   std::uint64_t measured_ = 0;
-  // Seen at any time: of an iteration without prompts, what a token of a prompt adds, of a return.
-  RunningMean decoding_s_, prompt_token_s_, return_s_;
-  double timed_to_s_ = 0;       // seconds: until then what iterations took is in these means …
-  std::uint64_t timed_to_ = 0;  // … and of iterations_ so many
-  bool idled_ = false;          // since then there was a time when nobody was there
+  // Of an iteration without prompts, of a token of a prompt beside it, of a return.
+  RunningCost decoding_s_, prompt_token_s_;
+  RunningMean return_s_;
+  double timed_to_s_ = 0;       // seconds: when the time last moved on …
+  std::uint64_t timed_to_ = 0;  // … and iterations_ then
+  bool idled_ = true;           // since then there was a time when nobody was there
   double last_plan_s_ = 0;
   double stood_from_ = 0;        // seconds: since then no iteration was counted
   std::uint64_t last_plan_ = 0;  // iterations_ then

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunningMean is the mean of the last values, about `window` of them: the first ones count alike,
-// later each moves it by one part of the window.
+// Means of the last values, about `window` of them: the first ones count alike, later each moves
+// the mean by one part of the window.
 //
 // Threads: not thread-safe.
 #pragma once
@@ -16,18 +16,41 @@ class RunningMean {
     count_ += 1;
     mean_ += (value - mean_) / static_cast<double>(std::min(count_, window));
   }
-  // As add(), but one that is larger counts as `most` means. The first is taken as it is.
-  void add_within(double most, double value, std::uint64_t window) noexcept {
-    add(count_ == 0 ? value : std::min(value, most * mean_), window);
-  }
   // The next value is the first one again. Until then it stays what it was.
   void begin_anew() noexcept { count_ = 0; }
   // 0 before the first.
   [[nodiscard]] double value() const noexcept { return mean_; }
+  [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
 
  private:
   double mean_ = 0;
   std::uint64_t count_ = 0;
+};
+
+// What one of something takes, as seconds a token: the mean of what several took over the mean of
+// how many they were, so that few count for little.
+class RunningCost {
+ public:
+  // Some take far longer than others, for reasons of their own: one counts for kOutlier times the
+  // cost at most, and where the first few turn out to have been such, what follows begins anew.
+  void add(double took, double many, std::uint64_t window) noexcept {
+    const double cost = value(), most = kOutlier * cost * many;
+    if (cost > 0 && kOutlier * took < cost * many && many_.count() < kFirst) {
+      took_.begin_anew();
+      many_.begin_anew();
+    }
+    took_.add(cost > 0 ? std::min(took, most) : took, window);
+    many_.add(many, window);
+  }
+  // 0 before the first.
+  [[nodiscard]] double value() const noexcept {
+    return many_.value() > 0 ? took_.value() / many_.value() : 0;
+  }
+
+ private:
+  static constexpr double kOutlier = 8;
+  static constexpr std::uint64_t kFirst = 16;
+  RunningMean took_, many_;
 };
 
 }  // namespace aqua::schedule
