@@ -66,8 +66,8 @@ TEST_F(AutoPrompts, AreNotCutShortForAPaceThatCannotBeKept) {
   EXPECT_GT(generated(timed, prompt), 0U);
 }
 
-// Prompts never end. The long one stands behind those that come within four times its 0.6 s.
-TEST_F(AutoPrompts, ThatAreShortPassALongOneForFourTimesAsLongAsItTakes) {
+// Prompts never end. The long one stands behind those that come within six times its 0.6 s.
+TEST_F(AutoPrompts, ThatAreShortPassALongOneForSixTimesAsLongAsItTakes) {
   Timed timed(roomy(0.5));
   for (int i = 0; i < 2; ++i) timed.engine.arrive(600, 1, false);  // by which it learns the costs
   while (timed.now < 1.3) step(timed, 0.001);
@@ -76,19 +76,19 @@ TEST_F(AutoPrompts, ThatAreShortPassALongOneForFourTimesAsLongAsItTakes) {
   const std::uint64_t length = timed.engine.arrive(600, 1, false);
   std::map<std::uint64_t, double> others;
   std::size_t passed = 0, behind = 0;
-  while (timed.engine.sequences().contains(length) && timed.now < came + 3.8) {
+  while (timed.engine.sequences().contains(length) && timed.now < came + 5) {
     others[timed.engine.arrive(60, 1, false)] = timed.now;
     step(timed, 0.001);
     ASSERT_FALSE(HasFatalFailure());
   }
-  EXPECT_FALSE(timed.engine.sequences().contains(length)) << "2.4 s, and what it takes itself";
+  EXPECT_FALSE(timed.engine.sequences().contains(length)) << "3.6 s, and what it takes itself";
   for (const auto& [id, at] : others) {
     const bool has_passed = !timed.engine.sequences().contains(id);
     if (at < came + 1.5) passed += has_passed ? 1 : 0;
-    if (at > came + 2.5) behind += has_passed ? 0 : 1;
+    if (at > came + 3.7) behind += has_passed ? 0 : 1;
   }
   EXPECT_GT(passed, 15U) << "of those that came while it waited";
-  EXPECT_GT(behind, 3U) << "which came too late to pass";
+  EXPECT_GT(behind, 0U) << "which came too late to pass";
 }
 
 // Every fourth iteration takes ten times as long: six at 20 tokens a second, where the mean of what

@@ -14,7 +14,7 @@ constexpr double kLongAgo = -std::numeric_limits<double>::infinity();
 void NaiveAuto::plan() {
   learn();
   for (auto& [arrival, s] : all_) {
-    if (s.place < 0) s.place = now() + 4 * prompt_token_s_.each() * s.pending();
+    if (s.place < 0) s.place = now() + 6 * prompt_token_s_.each() * s.pending();
   }
   demote();
   promote();

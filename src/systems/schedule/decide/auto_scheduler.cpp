@@ -16,9 +16,9 @@ namespace {
 
 // A wait is overdue after so many rounds; in a round all who are there would have had a slice.
 constexpr std::uint64_t kRounds = 8;
-// A prompt stands behind those that come within so many times what computing it takes. From 3 to 8
-// the 63 rows of docs/plan/simulation.md are as good; without, short ones wait for long ones.
-constexpr double kLengths = 4;
+// A prompt stands behind those that come within so many times what computing it takes. Without,
+// short ones wait for long ones; at more than 8 the longest waits are longer than under fcfs.
+constexpr double kLengths = 6;
 
 }  // namespace
 
