@@ -16,7 +16,7 @@ constexpr std::uint64_t kAlwaysInHand = 72;  // requests; fewer would leave lent
 // be used again after a reclaim, for that once it has been leased again, and for a dead lender's to
 // be left. On an idle machine each takes a few.
 constexpr double kLongestFilling = 30;
-constexpr double kLongestSettling = 20;
+constexpr double kLongestSettling = 60;
 constexpr double kLongestUnused = 6;
 constexpr double kLongestLeaving = 20;
 
