@@ -17,10 +17,9 @@ constexpr double kLongest = 0.9;
 void AutoScheduler::fill_batch() {
   decodes_.clear();
   chunks_.clear();
-  for (const Slot slot : running_) (prefills(slot) ? chunks_ : decodes_).push_back(slot);
-  const auto arrival = [&](Slot slot) { return table_.at(slot).arrival; };
-  std::sort(chunks_.begin(), chunks_.end(),
-            [&](Slot a, Slot b) { return arrival(a) < arrival(b); });
+  for (const auto& [arrival, slot] : table_.residents()) {  // who was sent out is none any more
+    (prefills(slot) ? chunks_ : decodes_).push_back(slot);
+  }
   chunks_.insert(chunks_.end(), fresh_.begin(), fresh_.end());
   const std::uint32_t budget = options_.budget_tokens;
   const std::uint32_t share = chunks_.empty() ? 0 : options_.min_prefill_tokens;
@@ -40,11 +39,10 @@ void AutoScheduler::add_decodes(std::size_t most, std::int64_t& free) {
   for (const Slot slot : decodes_) {
     needs += std::int64_t{blocks_after(table_.at(slot), 1)} - table_.at(slot).device_blocks;
   }
-  const bool all = decodes_.size() <= most && needs <= free;
   const auto waits = [&](Slot slot) {
-    return std::pair(all ? 0 : shares_[slot].since, table_.at(slot).arrival);
+    return std::pair(shares_[slot].since, table_.at(slot).arrival);
   };
-  std::sort(decodes_.begin(), decodes_.end(), [&](Slot a, Slot b) { return waits(a) < waits(b); });
+  if (decodes_.size() > most || needs > free) std::ranges::sort(decodes_, {}, waits);
   for (const Slot slot : decodes_) {
     if (decode_slots().size() == most) return;
     const Sequence& s = table_.at(slot);

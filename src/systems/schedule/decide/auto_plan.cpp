@@ -97,9 +97,10 @@ std::pair<AutoScheduler::Claim, double> AutoScheduler::keep(Slot slot) const {
 
 void AutoScheduler::sort_running(Room& room) {
   if (std::exchange(room.sorted, true)) return;
-  std::sort(running_.begin(), running_.end(), [&](Slot a, Slot b) {
-    return std::pair(keep(a), table_.at(a).arrival) < std::pair(keep(b), table_.at(b).arrival);
-  });
+  by_keep_.clear();
+  for (const Slot slot : running_) by_keep_.emplace_back(keep(slot), table_.at(slot).arrival, slot);
+  std::ranges::sort(by_keep_);
+  for (std::size_t i = 0; i < running_.size(); ++i) running_[i] = std::get<Slot>(by_keep_[i]);
 }
 
 // Preempts who goes first. Unless it is forced, not where its KV would be thrown away for want of

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -155,8 +156,9 @@ class AutoScheduler final : public SchedulerBase {
   // still be kept at the pace.
   using ByArrival = std::set<std::pair<std::uint64_t, Slot>>;
   ByArrival paced_, backlog_, hopeful_;
-  std::int64_t paced_load_ = 0;         // of all that are paced
-  std::vector<Slot> running_;           // residents that stay, while a plan is made
+  std::int64_t paced_load_ = 0;  // of all that are paced
+  std::vector<Slot> running_;    // residents that stay, while a plan is made
+  std::vector<std::tuple<std::pair<Claim, double>, std::uint64_t, Slot>> by_keep_;  // while sorted
   std::vector<Slot> fresh_;             // who waited and is let in by this plan
   std::vector<Slot> decodes_, chunks_;  // of both, while a batch is filled
   std::vector<Slot> newcomers_;         // since the last plan
