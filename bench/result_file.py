@@ -26,7 +26,6 @@ capi-emulated-2026-11-21.json
 llama-emulated-2026-11-21.json
 llama_calibration-cpu-2026-11-22.json
 llama_profile-cpu-2026-11-22.json
-policy-cpu-2026-11-22.json
 prefix-sweep-2026-11-21.json
 profile-cpu-2026-11-22.json
 python-emulated-2026-11-21.json
