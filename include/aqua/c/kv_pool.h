@@ -7,10 +7,10 @@
  *          process, but attach, wait and free.
  * Lists:   what aqua_kv_pool_accept(), _undelivered(), _deliveries(), _superseded() and _cut_off()
  *          answer is the pool's, and valid until the next such call of the same name on it, or
- * until it is freed: copy it where threads share the pool. An empty list is no error. Memory:
- * attach, and the pool's own threads, speak to the keeper, and end the process where that finds no
- * memory for a few kilobytes. What another call that finds none has named, or was about to give,
- * may be out of use until the pool is freed. */
+ *          until it is freed: copy it where threads share the pool. An empty list is no error.
+ * Memory:  attach, and the pool's own threads, speak to the keeper, and end the process where that
+ *          finds no memory for a few kilobytes. What another call that finds none has named, or was
+ *          about to give, may be out of use until the pool is freed. */
 #ifndef AQUA_C_KV_POOL_H
 #define AQUA_C_KV_POOL_H
 

@@ -83,7 +83,7 @@ class NaiveAuto final : public NaiveScheduler {
   };
   void add_to(Cost& cost, double took, double many) const {
     const double each = cost.each();
-    if (each > 0 && 8 * took < each * many && cost.many.of < 16) cost.took.of = cost.many.of = 0;
+    if (took > 0 && 8 * took < each * many && cost.many.of < 16) cost.took.of = cost.many.of = 0;
     average(cost.took, each > 0 ? std::min(took, 8 * each * many) : took);
     average(cost.many, many);
   }

@@ -42,6 +42,13 @@ TEST(RunningCost, BeginsAnewWhereTheFirstWereFarOff) {
   EXPECT_NEAR(cost.value(), 0.0001, 1e-12);
 }
 
+TEST(RunningCost, IsNotForgottenForOneThatTookNoTime) {
+  RunningCost cost;
+  cost.add(0.5, 500, kWindow);
+  cost.add(0, 1, kWindow);
+  EXPECT_NEAR(cost.value(), 0.001, 1e-5);
+}
+
 TEST(RunningCost, ThatWasNoneMayRise) {
   RunningCost cost;
   for (int i = 0; i < 20; ++i) cost.add(0, 100, kWindow);

@@ -10,8 +10,7 @@
 //         -> Later                                      to be offered again, in a while
 //         -> Refused                                    as Later, and somebody should look into it
 //   Withdraw                                            a higher turn counts; nothing follows
-//   CutOff                                              a parcel that is not offered now, nor will
-//   be
+//   CutOff                                              a parcel that will never be offered
 //
 // One parcel at a time is between Offer and Landed. Numbers are those of offers, each of which has
 // a new one: an answer to an earlier offer of the same parcel is none to a later one.

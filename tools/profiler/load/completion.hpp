@@ -25,7 +25,7 @@ struct Usage {
 
 struct StreamEvent {
   bool done = false;   // "[DONE]", or a finish_reason: the answer is whole
-  bool ended = false;  // a finish_reason, with a token that may be no text, or without any
+  bool ended = false;  // a finish_reason: there may be a token in it that has no text
   bool token = false;  // carries at least one token
   std::optional<Usage> usage{};
 };

@@ -16,8 +16,8 @@ namespace {
 
 // A wait is overdue after so many rounds; in a round all who are there would have had a slice.
 constexpr std::uint64_t kRounds = 8;
-// A prompt stands behind those that come within so many times what computing it takes. Without,
-// short ones wait for long ones; at more than 8 the longest waits are longer than under fcfs.
+// A prompt stands behind those that come within so many times what computing it takes. At 0 short
+// prompts wait for long ones; at much more than 8 long ones wait longer than under fcfs.
 constexpr double kLengths = 6;
 
 }  // namespace

@@ -31,11 +31,12 @@ class RunningMean {
 // how many they were, so that few count for little.
 class RunningCost {
  public:
-  // Some take far longer than others, for reasons of their own: one counts for kOutlier times the
-  // cost at most, and where the first few turn out to have been such, what follows begins anew.
+  // Counts what took more than kOutlier times the cost so far as kOutlier times. Where one of the
+  // first took less than a kOutlier-th, those before it are forgotten: they were such, as while an
+  // engine warms up. What took no time at all is within the noise, and forgets nothing.
   void add(double took, double many, std::uint64_t window) noexcept {
     const double cost = value(), most = kOutlier * cost * many;
-    if (cost > 0 && kOutlier * took < cost * many && many_.count() < kFirst) {
+    if (took > 0 && kOutlier * took < cost * many && many_.count() < kFirst) {
       took_.begin_anew();
       many_.begin_anew();
     }
