@@ -66,6 +66,18 @@ TEST_F(AutoPrompts, AreNotCutShortForAPaceThatCannotBeKept) {
   EXPECT_GT(generated(timed, prompt), 0U);
 }
 
+// A token costs half of the pace, so that one in an iteration would be left for it.
+TEST_F(AutoPrompts, HaveTheirShareWhateverItCosts) {
+  Timed timed(roomy(0.1));
+  timed.engine.arrive(20, 1000, false);
+  for (int i = 0; i < 3; ++i) step(timed, 0.05);
+  std::uint64_t prompt = timed.engine.arrive(100, 1, false);  // by which it learns the costs
+  while (timed.engine.sequences().contains(prompt)) step(timed, 0.05);
+  prompt = timed.engine.arrive(160, 10, false);
+  for (int i = 0; i < 10; ++i) step(timed, 0.05);  // 16 tokens each
+  EXPECT_EQ(generated(timed, prompt), 1U);
+}
+
 // Twice as many short prompts come as can be computed. The long one stands behind those that come
 // within six times its 0.6 s, which take 7.2 s.
 TEST_F(AutoPrompts, ThatAreShortPassALongOneForSixTimesAsLongAsItTakes) {
