@@ -44,7 +44,7 @@ nlohmann::json measure_blocks(Runtime& runtime, Engine& engine, const std::vecto
   engine.drop(0);
 
   const StateView view = StateView::of(state);
-  const std::size_t blocks = PagedCache::blocks_of(view.tokens);
+  const std::size_t blocks = PagedShape{}.blocks_of(view.tokens);
   PagedCache cache(runtime, view, 2 * blocks);
   std::vector<std::uint32_t> numbers(2 * blocks);
   std::iota(numbers.begin(), numbers.end(), 0U);

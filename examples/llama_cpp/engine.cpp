@@ -95,10 +95,14 @@ unsigned Model::layers() const {
   return static_cast<unsigned>(llama_model_n_layer(get()));
 }
 
+unsigned Model::kv_heads() const {
+  return static_cast<unsigned>(llama_model_n_head_kv(get()));
+}
+
 std::size_t Model::kv_bytes_per_token() const {
   const auto size = [](std::int32_t n) { return static_cast<std::size_t>(n); };
   const std::size_t head = size(llama_model_n_embd(get())) / size(llama_model_n_head(get()));
-  return size(llama_model_n_layer(get())) * size(llama_model_n_head_kv(get())) * head * 2 * 2;
+  return std::size_t{layers()} * kv_heads() * head * 2 * 2;
 }
 
 Engine::Engine(const Model& model, unsigned slots, unsigned tokens_per_slot, unsigned threads)

@@ -40,6 +40,7 @@ class Model {
   // Of keys and values together, in 16-bit floats.
   [[nodiscard]] std::size_t kv_bytes_per_token() const;
   [[nodiscard]] unsigned layers() const;
+  [[nodiscard]] unsigned kv_heads() const;
   [[nodiscard]] bool cache_on_device() const { return cache_on_device_; }
 
  private:

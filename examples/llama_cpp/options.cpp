@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options.hpp"
 
+#include "must.hpp"
+
 namespace aqua::llama_example {
 namespace {
 
@@ -15,6 +17,14 @@ to the last bit, except after recomputation. Then resuming is timed at a long co
 The exit status is 0 only if every check held.)";
 
 }  // namespace
+
+void check_options(const Options& options) {
+  const Disaggregate& apart = options.disaggregate;
+  if (apart.kills > 0 && !apart.wanted)
+    throw example::Failure("--kills kills what --disaggregate starts");
+  if (apart.wanted && options.swap_layers)
+    throw example::Failure("--disaggregate and --swap-layers are two runs");
+}
 
 CommandLine options_line(Options& options) {
   CommandLine line("", kAbout);
@@ -41,8 +51,19 @@ CommandLine options_line(Options& options) {
             "memory and come in before their turn")
       .flag("--flip-a-byte", options.flip,
             "damage one parked byte: the run must fail, or its checks are worthless")
+      .flag("--disaggregate", options.disaggregate.wanted,
+            "in place of all this: prefill and decode in two processes, the KV of each prompt "
+            "streamed from one to the other")
+      .number("--kills", options.disaggregate.kills, 0, 1000, "N",
+              "kill prefill and decode in turn, in all so many times")
+      .text("--keeper-binary", options.disaggregate.keeper, "PROGRAM",
+            "the aqua-keeper program; default: of the same build")
       .text("--json", options.json, "FILE", "write the result");
   example::add_role_options(line, options.role);
+  using Part = Disaggregate::Part;
+  line.choice("--part", options.disaggregate.part,
+              {{"keeper", Part::keeper}, {"prefill", Part::prefill}, {"decode", Part::decode}},
+              "PART", "");
   return line;
 }
 

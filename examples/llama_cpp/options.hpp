@@ -10,6 +10,15 @@
 
 namespace aqua::llama_example {
 
+// Prefill and decode as processes of their own, in place of all else that the example does.
+struct Disaggregate {
+  bool wanted = false;
+  unsigned kills = 0;              // of prefill and decode in turn, in all
+  std::filesystem::path keeper{};  // the daemon's program; empty: looked for
+  enum class Part : std::uint8_t { none, keeper, prefill, decode };
+  Part part = Part::none;  // none: it is what people start
+};
+
 struct Options {
   // --- for people ---
   std::filesystem::path model{};  // empty: $AQUA_LLAMA_MODEL
@@ -25,10 +34,16 @@ struct Options {
   bool recompute = true;         // also the run that drops and recomputes
   bool swap_layers = false;      // also the run with half of the layers' KV away
   bool flip = false;             // damage one byte, to see that it is noticed
+  Disaggregate disaggregate{};
   std::filesystem::path json{};
   example::NeighbourRole role{};
+
+  // Of a conversation at most, prompt and answer.
+  [[nodiscard]] unsigned most_tokens() const { return prompt_tokens * 3 / 2 + output_tokens + 1; }
 };
 
+// Throws Failure where options do not go together.
+void check_options(const Options& options);
 // The line that fills `options`, which must outlive it.
 [[nodiscard]] CommandLine options_line(Options& options);
 

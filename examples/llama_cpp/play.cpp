@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "block_path.hpp"
+#include "disaggregate/play.hpp"
 #include "measure/reclaim_plot.hpp"
 #include "measure/resume_bench.hpp"
 #include "must.hpp"
@@ -94,7 +95,7 @@ int run_engine(const Options& options) {
   const std::filesystem::path file = model_file(options.model);
   const Model model(file);
   const std::vector<ChatRequest> requests = make_requests(model, options);
-  const unsigned longest = options.prompt_tokens * 3 / 2 + options.output_tokens + 1;
+  const unsigned longest = options.most_tokens();
   Engine engine(model, options.slots, longest, options.threads);
   std::printf("model     %s, %zu bytes of KV cache for a token\n", model.description().c_str(),
               model.kv_bytes_per_token());
@@ -103,6 +104,14 @@ int run_engine(const Options& options) {
 
   RunRecord record{.options = options, .model = model, .requests = requests};
   record.unpreempted = run("unpreempted", engine, requests, options.slice, nullptr);
+
+  if (options.disaggregate.wanted) {
+    Shown shown("two processes");
+    const Disaggregated apart = serve_disaggregated(
+        options, file, requests, [&](const Progress& progress) { shown.follow(progress); });
+    shown.end(apart.served);
+    return judge(apart, record.unpreempted, options);
+  }
 
   const SwapNeeds swap =
       options.swap_layers ? needs_of_swapping(model, options.slots, longest) : SwapNeeds{};

@@ -44,21 +44,6 @@ std::vector<double> first_tokens(const Served& run) {
   return seconds;
 }
 
-json to_json(const Served& run, const Served& reference) {
-  const Equality equal = compare(run, reference);
-  return {{"seconds", run.seconds},
-          {"tokens", run.tokens},
-          {"tokens_per_second", static_cast<double>(run.tokens) / run.seconds},
-          {"preemptions", run.preemptions},
-          {"time_to_first_token_s", summary(first_tokens(run))},
-          {"park_seconds", run.park_seconds},
-          {"resume_seconds", sum(run.resume_seconds)},
-          {"resume_s", summary(run.resume_seconds)},
-          {"conversations_with_equal_tokens", equal.tokens},
-          {"conversations_with_equal_logits", equal.logits},
-          {"tokens_before_the_first_different", equal.tokens_before}};
-}
-
 json to_json(const TensorParking::Stats& s) {
   return {{"parked_in_peer", s.parked_in_peer},
           {"parked_in_host", s.parked_in_host},
@@ -118,6 +103,21 @@ json ratios(const RunRecord& o) {
 }
 
 }  // namespace
+
+json to_json(const Served& run, const Served& reference) {
+  const Equality equal = compare(run, reference);
+  return {{"seconds", run.seconds},
+          {"tokens", run.tokens},
+          {"tokens_per_second", static_cast<double>(run.tokens) / run.seconds},
+          {"preemptions", run.preemptions},
+          {"time_to_first_token_s", summary(first_tokens(run))},
+          {"park_seconds", run.park_seconds},
+          {"resume_seconds", sum(run.resume_seconds)},
+          {"resume_s", summary(run.resume_seconds)},
+          {"conversations_with_equal_tokens", equal.tokens},
+          {"conversations_with_equal_logits", equal.logits},
+          {"tokens_before_the_first_different", equal.tokens_before}};
+}
 
 json to_json(const RunRecord& o) {
   std::size_t prompt_tokens = 0;

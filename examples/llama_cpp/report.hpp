@@ -26,6 +26,8 @@ struct RunRecord {
 };
 
 [[nodiscard]] nlohmann::json to_json(const RunRecord& record);
+// One run, and how it stands against another one of the same conversations.
+[[nodiscard]] nlohmann::json to_json(const Served& run, const Served& reference);
 void print_summary(const nlohmann::json& report);
 // What was asked of the run and is not so; empty when it went well.
 [[nodiscard]] std::vector<std::string> complaints(const nlohmann::json& report);

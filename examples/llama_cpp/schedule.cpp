@@ -5,6 +5,7 @@
 #include <deque>
 #include <optional>
 
+#include "hash.hpp"
 #include "must.hpp"
 
 namespace aqua::llama_example {
@@ -108,7 +109,7 @@ class Schedule {
 
   void take(Conversation& c, const Prediction& next) {
     c.answer->tokens.push_back(next.token);
-    c.answer->logits_hash = (c.answer->logits_hash ^ next.logits_hash) * 0x9E3779B97F4A7C15;
+    c.answer->logits_hash = add_hash(c.answer->logits_hash, next.logits_hash);
     ++c.in_slice;
     ++progress_.tokens;
   }

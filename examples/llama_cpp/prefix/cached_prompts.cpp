@@ -13,7 +13,7 @@ using example::must;
 namespace {
 
 std::vector<std::uint32_t> first_blocks(std::size_t tokens) {
-  std::vector<std::uint32_t> blocks(PagedCache::blocks_of(tokens));
+  std::vector<std::uint32_t> blocks(PagedShape{}.blocks_of(tokens));
   std::iota(blocks.begin(), blocks.end(), 0U);
   return blocks;
 }

@@ -11,25 +11,32 @@ namespace aqua::llama_example {
 using example::Failure;
 using example::must;
 
-PagedCache::PagedCache(Runtime& runtime, const StateView& shape, std::size_t blocks)
+PagedCache::PagedCache(Runtime& runtime, const StateView& state, std::size_t blocks,
+                       const PagedShape& shape)
     : runtime_(runtime),
-      row_bytes_(shape.keys.front().row_bytes),
+      shape_(shape),
+      row_bytes_(state.keys.front().row_bytes),
       stream_(must(emulated::create_stream(runtime), "stream")) {
-  for (const auto* rows : {&shape.keys, &shape.values}) {
+  for (const auto* rows : {&state.keys, &state.values}) {
     for (const StatePlane& plane : *rows) {
       if (plane.row_bytes != row_bytes_) throw Failure("layers of different sizes");
     }
   }
-  const std::size_t planes = 2 * shape.keys.size();
-  const std::size_t plane = blocks * block_bytes();
-  memory_ = must(emulated::allocate(runtime, planes * plane), "allocate");
-  LayoutSpec spec{.layers = static_cast<unsigned>(shape.keys.size()),
-                  .planes_per_layer = 2,
-                  .block_count = static_cast<std::uint32_t>(blocks),
-                  .block_stride = block_bytes(),
-                  .axes = BlockAxes::whole(block_bytes())};
-  for (std::size_t p = 0; p < planes; ++p) spec.planes.push_back(memory_.data() + p * plane);
-  layout_ = must(Layout::make(std::move(spec)), "layout");
+  const std::size_t layers = state.keys.size();
+  const std::size_t plane_bytes = blocks * block_bytes();
+  memory_ = must(emulated::allocate(runtime, 2 * layers * plane_bytes), "allocate");
+  std::vector<std::byte*> keys, values;
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    keys.push_back(memory_.data() + 2 * layer * plane_bytes);
+    values.push_back(keys.back() + plane_bytes);
+  }
+  layout_ = must(
+      Layout::mha({.layers = static_cast<unsigned>(layers),
+                   .block_count = static_cast<std::uint32_t>(blocks),
+                   .tokens_per_block = shape.tokens_per_block,
+                   .element_bytes = 1},
+                  shape.kv_heads, static_cast<unsigned>(row_bytes_ / shape.kv_heads), keys, values),
+      "layout");
 }
 
 PagedCache::~PagedCache() {
@@ -45,10 +52,11 @@ void PagedCache::each_row(BlockList blocks, const StateView& view, Copy copy) {
       std::byte* plane = emulated::kernel_view(spec.planes[p]);
       for (std::size_t t = 0; t < view.tokens; ++t) {
         const auto position = static_cast<std::size_t>(view.positions[t]);
-        if (position / kTokensPerBlock >= blocks.size()) continue;
-        copy(plane + blocks[position / kTokensPerBlock] * block_bytes() +
-                 position % kTokensPerBlock * row_bytes_,
-             rows.offset + t * row_bytes_);
+        const std::size_t block = position / shape_.tokens_per_block;
+        if (block >= blocks.size()) continue;
+        copy(
+            plane + blocks[block] * block_bytes() + position % shape_.tokens_per_block * row_bytes_,
+            rows.offset + t * row_bytes_);
       }
     }
   });

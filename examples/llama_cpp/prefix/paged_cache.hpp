@@ -18,19 +18,27 @@ namespace aqua::llama_example {
 
 inline constexpr unsigned kTokensPerBlock = 16;
 
+struct PagedShape {
+  unsigned tokens_per_block = kTokensPerBlock;
+  unsigned kv_heads = 1;  // that a row divides into, where heads are to be told apart
+
+  // Blocks that so many tokens take.
+  [[nodiscard]] std::size_t blocks_of(std::size_t tokens) const {
+    return (tokens + tokens_per_block - 1) / tokens_per_block;
+  }
+};
+
 class PagedCache {
  public:
-  // `blocks` of kTokensPerBlock tokens, of layers like those of this state.
-  PagedCache(Runtime& runtime, const StateView& shape, std::size_t blocks);
+  // With layers like those of this state.
+  PagedCache(Runtime& runtime, const StateView& state, std::size_t blocks,
+             const PagedShape& shape = {});
   ~PagedCache();
   PagedCache(const PagedCache&) = delete;
   PagedCache& operator=(const PagedCache&) = delete;
 
-  // Blocks that so many tokens take.
-  [[nodiscard]] static std::size_t blocks_of(std::size_t tokens) {
-    return (tokens + kTokensPerBlock - 1) / kTokensPerBlock;
-  }
-  [[nodiscard]] std::size_t block_bytes() const { return kTokensPerBlock * row_bytes_; }  // a plane
+  // Of a plane.
+  [[nodiscard]] std::size_t block_bytes() const { return shape_.tokens_per_block * row_bytes_; }
   [[nodiscard]] const Layout& layout() const { return *layout_; }
   [[nodiscard]] Stream stream() const { return stream_; }
 
@@ -46,6 +54,7 @@ class PagedCache {
   void kernel(const std::function<void()>& work);
 
   Runtime& runtime_;
+  const PagedShape shape_;
   const std::size_t row_bytes_;
   Stream stream_;
   emulated::Memory memory_;

@@ -52,9 +52,4 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Pending, token, answer_tokens, logits_hash, c
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Of what was predicted so far and the next prediction.
-[[nodiscard]] constexpr std::uint64_t add_hash(std::uint64_t sum, std::uint64_t hash) {
-  return (sum ^ hash) * 0x9E3779B97F4A7C15;
-}
-
 }  // namespace aqua::prefill_decode

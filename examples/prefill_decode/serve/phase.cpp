@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "hash.hpp"
 #include "model/llama_shape.hpp"
 #include "must.hpp"
 #include "serve/own_tail.hpp"
@@ -170,7 +171,7 @@ void Phase::compute(const schedule::Batch& batch) {
 void Phase::predicted(schedule::SequenceId id, const Prediction& next) {
   Sequence& sequence = sequences_.at(id);
   Answer& answer = sequence.answer;
-  answer.logits_hash = add_hash(answer.logits_hash, next.logits_hash);
+  answer.logits_hash = llama_example::add_hash(answer.logits_hash, next.logits_hash);
   answer.tokens.push_back(next.token);
   if (answer.tokens.size() == 1) {
     say(FirstToken{.first_of = sequence.id, .at = steady_seconds()});
