@@ -50,6 +50,31 @@ Result<Kill> parse_kill(std::string_view text) {
   return kill;
 }
 
+// Why that cannot be, beside those before it.
+std::optional<std::string> refusal(const Kill& kill, const Options& options,
+                                   const std::vector<Kill>& before) {
+  if (kill.pipeline == kKeeper) {
+    if (options.replicate && !options.prefill && kill.step.empty() && kill.stage == 0 &&
+        !kill.stops)
+      return {};
+    return "wants --replicate alone, and a time";
+  }
+  if (kill.pipeline == kCourier) {
+    if (!options.two_servers.empty() && kill.step.empty() && kill.stage <= 1 && !kill.stops)
+      return {};
+    return "wants --two-servers, and a time";
+  }
+  const PipelineShape* const shape = shape_of(options, kill.pipeline);
+  if (shape == nullptr || kill.stage >= shape->stages || kill.rank >= shape->ranks)
+    return "there is no such process";
+  const auto same = [&](const Kill& other) {
+    return !other.step.empty() && other.stops == kill.stops && other.pipeline == kill.pipeline &&
+           other.stage == kill.stage && other.rank == kill.rank;
+  };
+  if (!kill.step.empty() && std::ranges::any_of(before, same)) return "a process dies at one step";
+  return {};
+}
+
 // `shape` may be optional.
 template <typename Shape>
 void add_shape(CommandLine& line, const std::string& name, Shape& shape, const std::string& help) {
@@ -78,6 +103,7 @@ void add_stage_options(CommandLine& line, Options& options) {
       .number("--rank", options.place.rank, 0, 1000, "N", "")
       .number("--term", options.term, 1, UINT32_MAX, "N", "")
       .text("--die-at", options.die_at, "STEP", "")
+      .text("--stop-at", options.stop_at, "STEP", "")
       .text("--directory", options.directory, "DIR", "")
       .number("--parent", options.parent, 1, INT32_MAX, "PID", "");
   add_shape(line, "--shape", options.place.shape, "");
@@ -110,6 +136,11 @@ CommandLine options_line(Options& options) {
             "step; again and again. keeper:0 is the keeper, courier:0 the courier of prefill's "
             "server, "
             "courier:1 that of decode's")
+      .list("--stop", options.stop, "PIPELINE:STAGE[:RANK]@PERCENT%|@STEP",
+            "likewise, stop it (SIGSTOP), which nobody is told of ...")
+      .number("--ttl-ms", options.ttl_ms, 0, 60'000, "N",
+              "... kill and replace each process that has not renewed its lease for so long; 0: "
+              "they have none")
       .flag("--compare", options.compare,
             "serve the requests undisturbed, too, and with the same deaths without replicas, and "
             "from scratch; print the latencies side by side")
@@ -154,7 +185,10 @@ void check_options(const Options& options) {
     throw example::Failure("--record wants --colocated Sx1 and --batch S, and no --compare");
   if (!options.two_servers.empty() && (!options.prefill || options.replicate || options.compare))
     throw example::Failure("--two-servers wants --prefill and --decode, and nothing of replicas");
-  if (options.compare && options.kill.empty()) throw example::Failure("--compare wants a --kill");
+  if (!options.stop.empty() && options.ttl_ms == 0)
+    throw example::Failure("--stop wants --ttl-ms: nobody would go on");
+  if (options.compare && options.kill.empty() && options.stop.empty())
+    throw example::Failure("--compare wants a --kill or --stop");
   (void)kills(options);
 }
 
@@ -166,31 +200,16 @@ const PipelineShape* shape_of(const Options& options, const std::string& pipelin
 
 std::vector<Kill> kills(const Options& options) {
   std::vector<Kill> all;
-  for (const std::string& text : options.kill) {
-    auto kill = parse_kill(text);
-    if (!kill.ok()) throw example::Failure(concat("--kill ", text, ": ", kill.error().message));
-    if (kill->pipeline == kKeeper) {
-      if (!options.replicate || options.prefill || !kill->step.empty() || kill->stage != 0)
-        throw example::Failure(concat("--kill ", text, ": wants --replicate alone, and a time"));
+  for (const bool stops : {false, true}) {
+    for (const std::string& text : stops ? options.stop : options.kill) {
+      const char* const name = stops ? "--stop " : "--kill ";
+      auto kill = parse_kill(text);
+      if (!kill.ok()) throw example::Failure(concat(name, text, ": ", kill.error().message));
+      kill->stops = stops;
+      if (const auto why = refusal(*kill, options, all))
+        throw example::Failure(concat(name, text, ": ", *why));
       all.push_back(std::move(*kill));
-      continue;
     }
-    if (kill->pipeline == kCourier) {
-      if (options.two_servers.empty() || !kill->step.empty() || kill->stage > 1)
-        throw example::Failure(concat("--kill ", text, ": wants --two-servers, and a time"));
-      all.push_back(std::move(*kill));
-      continue;
-    }
-    const PipelineShape* const shape = shape_of(options, kill->pipeline);
-    if (shape == nullptr || kill->stage >= shape->stages || kill->rank >= shape->ranks)
-      throw example::Failure(concat("--kill ", text, ": there is no such process"));
-    const auto same = [&](const Kill& other) {
-      return !other.step.empty() && other.pipeline == kill->pipeline &&
-             other.stage == kill->stage && other.rank == kill->rank;
-    };
-    if (!kill->step.empty() && std::ranges::any_of(all, same))
-      throw example::Failure(concat("--kill ", text, ": a process dies at one step"));
-    all.push_back(std::move(*kill));
   }
   return all;
 }

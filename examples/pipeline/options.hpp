@@ -29,13 +29,14 @@ inline constexpr unsigned kMostBatch = 64;
 inline constexpr const char* kKeeper = "keeper";    // may be killed, too
 inline constexpr const char* kCourier = "courier";  // likewise: 0 is prefill's, 1 decode's
 
-// Which process dies, and when.
+// Which process dies, and when; or is stopped, and killed once its lease has run out.
 struct Kill {
   std::string pipeline{};
   unsigned stage = 0;
   unsigned rank = 0;
   unsigned percent = 0;  // of all tokens of answers are there then ...
   std::string step{};    // ... or it gets to this one of kNamedSteps
+  bool stops = false;
 };
 
 // How a pipeline goes on after a death.
@@ -61,7 +62,8 @@ struct Options {
   std::string prefill_network{}, decode_network{};  // namespaces of couriers; empty: this one
   std::string decode_address = "127.0.0.1";
   std::filesystem::path courier{};  // the daemon's program; empty: looked for
-  std::vector<std::string> kill{};
+  std::vector<std::string> kill{}, stop{};
+  unsigned ttl_ms = 0;  // of the leases of processes; 0: they have none
   bool flip = false;
   bool json = false;
   bool replicate = false;
@@ -75,6 +77,10 @@ struct Options {
     ModelShape all = model;
     all.query_heads = 2 * all.kv_heads;
     return all;
+  }
+  // Milliseconds that the orchestrator waits at a time: then it looks at leases.
+  [[nodiscard]] int one_wait() const {
+    return ttl_ms > 0 ? static_cast<int>(ttl_ms / 4) + 1 : 10'000;
   }
   // Of a request, prompt and answer.
   [[nodiscard]] unsigned most_tokens() const {
@@ -93,14 +99,14 @@ struct Options {
   bool log_steps = false;
   Place place{};
   unsigned term = 1;
-  std::string die_at{};  // one of kNamedSteps
+  std::string die_at{}, stop_at{};  // one of kNamedSteps, or none
   std::filesystem::path directory{};
   pid_t parent = 0;
 };
 
 // nullptr: there is no such pipeline.
 [[nodiscard]] const PipelineShape* shape_of(const Options& options, const std::string& pipeline);
-// Of Options::kill. Throws Failure where one is wrong, or there is no such process.
+// Of Options::kill and stop. Throws Failure where one is wrong, or there is no such process.
 [[nodiscard]] std::vector<Kill> kills(const Options& options);
 // Throws Failure where options do not go together.
 void check_options(const Options& options);

@@ -11,6 +11,7 @@
 #include "child_process.hpp"
 #include "daemon_program.hpp"
 #include "must.hpp"
+#include "serve/lease.hpp"
 #include "serve/stage.hpp"
 
 namespace aqua::pipeline {
@@ -80,6 +81,9 @@ int run_role(const Options& options) {
                                                  .host_bytes = 2_MiB,
                                                  .curve_directory = "off"}),
                                   "runtime");
+  std::optional<Lease> lease;
+  if (options.ttl_ms > 0)
+    lease.emplace(options.directory, std::chrono::milliseconds(options.ttl_ms));
   Orders orders(STDIN_FILENO);
   Options taken = options;
   if (options.standby) {

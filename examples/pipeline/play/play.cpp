@@ -62,6 +62,7 @@ class Play {
     if (!options_.compare) return all;
     Options other = options_;
     other.kill.clear();
+    other.stop.clear();
     all.push_back({"undisturbed", other});
     other = options_;
     other.standby = !options_.standby;
@@ -104,6 +105,7 @@ class Play {
     alone.record.clear();
     alone.layer_us = 0;
     alone.kill.clear();
+    alone.stop.clear();
     directory_ = base_.path();
     Processes one_process = start(kReference, {1, 1}, alone, directory_);
     Served served = Serving(one_process, one_process, requests_, alone, stop_).run();
@@ -191,7 +193,7 @@ class Play {
   static KillDaemon killing_of(example::ChildProcess& keeper) {
     return [&keeper](const Kill& /*kill*/) { keeper.signal(SIGKILL); };
   }
-  // Kills what is due, as tokens come.
+  // Kills and stops what is due, as tokens come.
   std::function<void(std::size_t)> killing(const Options& options,
                                            std::vector<Processes*> pipelines,
                                            KillDaemon kill_daemon) const {
@@ -204,7 +206,8 @@ class Play {
         const bool daemon = kill.pipeline == kKeeper || kill.pipeline == kCourier;
         if (due(kill) && daemon && kill_daemon != nullptr) kill_daemon(kill);
         for (Processes* const each : pipelines) {
-          if (due(kill) && each->name() == kill.pipeline) each->kill(kill.stage, kill.rank);
+          if (due(kill) && each->name() == kill.pipeline)
+            each->signal(kill.stage, kill.rank, kill.stops ? SIGSTOP : SIGKILL);
         }
       }
       std::erase_if(pending, due);

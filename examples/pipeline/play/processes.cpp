@@ -9,12 +9,15 @@
 #include <utility>
 
 #include "must.hpp"
+#include "serve/lease.hpp"
 
 namespace aqua::pipeline {
 namespace {
 
 using example::ChildProcess;
 using example::Failure;
+
+using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kPatience{120};  // for a start or an end, on a busy machine
 
@@ -30,6 +33,7 @@ std::vector<std::string> model_arguments(const Options& options) {
   if (options.cache.heads_first) line.emplace_back("--heads-first");
   if (options.replicate) line.emplace_back("--replicate");
   if (!options.record.empty()) line.emplace_back("--log-steps");
+  if (options.ttl_ms > 0) line.insert(line.end(), {"--ttl-ms", std::to_string(options.ttl_ms)});
   if (options.prefill) {
     for (const auto& [name, shape] :
          {std::pair("--prefill", *options.prefill), std::pair("--decode", *options.decode)})
@@ -85,7 +89,8 @@ ChildProcess Processes::start(const Place& place) const {
   for (const Kill& kill : kills(options_)) {
     const bool here =
         kill.pipeline == name_ && kill.stage == place.stage && kill.rank == place.rank;
-    if (here && !kill.step.empty()) line.insert(line.end(), {"--die-at", kill.step});
+    if (here && !kill.step.empty())
+      line.insert(line.end(), {kill.stops ? "--stop-at" : "--die-at", kill.step});
   }
   return {place.name(), line};
 }
@@ -148,7 +153,16 @@ std::vector<Sampled> Processes::take() {
   return all;
 }
 
+void Processes::kill_silent() {
+  const std::chrono::milliseconds ttl(options_.ttl_ms);
+  for (Member& member : members_) {
+    if (ttl.count() > 0 && Lease::ran_out(directory_, member.process->pid(), ttl))
+      member.process->signal(SIGKILL);
+  }
+}
+
 bool Processes::broken() {
+  kill_silent();
   bool killed = false;
   for (Member& member : members_) {
     const auto status = member.process->wait(std::chrono::milliseconds(0));
@@ -218,6 +232,7 @@ bool Processes::await_all(const Wired& wanted, std::vector<Sampled>& said) {
 
 std::optional<nlohmann::json> Processes::hear(Member& member, const char* kind, unsigned term,
                                               std::vector<Sampled>& said) {
+  const auto deadline = Clock::now() + kPatience;
   for (;;) {
     std::optional<nlohmann::json> found;
     for (const std::string& line : member.process->lines().read(std::chrono::milliseconds(0))) {
@@ -233,14 +248,14 @@ std::optional<nlohmann::json> Processes::hear(Member& member, const char* kind, 
     if (broken()) return {};
     std::vector<pollfd> news{{member.process->output(), POLLIN, 0}};
     for (const Member& each : members_) news.push_back({each.process->pidfd(), POLLIN, 0});
-    const auto patience = std::chrono::milliseconds(kPatience).count();
-    if (::poll(news.data(), news.size(), static_cast<int>(patience)) == 0)
+    if (Clock::now() > deadline)
       throw Failure(member.process->name() + " does not listen or connect");
+    (void)::poll(news.data(), news.size(), options_.one_wait());
   }
 }
 
-void Processes::kill(unsigned stage, unsigned rank) {
-  members_[stage * shape_.ranks + rank].process->signal(SIGKILL);
+void Processes::signal(unsigned stage, unsigned rank, int number) {
+  members_[stage * shape_.ranks + rank].process->signal(number);
 }
 
 bool Processes::finish() {
@@ -248,7 +263,10 @@ bool Processes::finish() {
   standby_.reset();
   for (Member& member : members_) member.process->close_input();
   for (Member& member : members_) {
-    const auto status = member.process->wait(kPatience);
+    const auto deadline = Clock::now() + kPatience;
+    auto status = member.process->wait(std::chrono::milliseconds(options_.one_wait()));
+    for (; !status && Clock::now() < deadline; kill_silent())
+      status = member.process->wait(std::chrono::milliseconds(options_.one_wait()));
     if (!status) throw Failure(member.process->name() + " does not end");
     if (*status != 0 && !was_killed(*status))
       throw Failure(member.process->name() + " " + example::describe_status(*status));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes are those of one pipeline, stage by stage and rank by rank, as the orchestrator has
 // them. A death is noticed at once, by the process's pidfd; who has been killed is replaced, and
-// all are wired anew under the next term.
+// all are wired anew under the next term. Who is stopped is alive: it is killed once its lease has
+// run out (Options::ttl_ms).
 //
 // Threads: one, which lives as long as the processes. Errors: Failure, which names who ended by an
 //          error of its own.
@@ -41,7 +42,7 @@ class Processes {
   // What the last stage has said by now.
   [[nodiscard]] std::vector<Sampled> take();
 
-  // Whether a process has been killed.
+  // Whether a process has been killed. Kills who is silent, which this tells of once it is over.
   [[nodiscard]] bool broken();
   // Replaces who has been killed; all leave what they do, and listen. Returns what the last stage
   // had said before.
@@ -57,7 +58,7 @@ class Processes {
   [[nodiscard]] const std::vector<bool>& lost() const { return lost_; }
   [[nodiscard]] unsigned deaths() const { return deaths_; }  // so far
 
-  void kill(unsigned stage, unsigned rank);
+  void signal(unsigned stage, unsigned rank, int number);
   // Lets the processes end, and sees that they do so in peace, but for those that are killed.
   // Whether none was, and left what it had with the keeper.
   bool finish();
@@ -69,6 +70,7 @@ class Processes {
   };
 
   [[nodiscard]] example::ChildProcess& last();
+  void kill_silent();
   // The next thing that the process says of this kind (a word that is in it); what it says before
   // is of an earlier term, or tokens: these count. None: somebody has been killed meanwhile.
   [[nodiscard]] std::optional<nlohmann::json> hear(Member& member, const char* kind, unsigned term,

@@ -69,13 +69,15 @@ void Serving::go_on(const Request& request, std::uint32_t from) {
 }
 
 void Serving::listen() {
-  constexpr int kSilence = 120'000;  // milliseconds; on a busy machine
+  constexpr std::chrono::minutes kSilence{2};  // on a busy machine
   std::vector<pollfd> sources{{stop_.fd(), POLLIN, 0}};
   prefill_.watch(sources);
   if (apart()) decode_.watch(sources);
-  const int ready = ::poll(sources.data(), sources.size(), kSilence);
+  const int ready = ::poll(sources.data(), sources.size(), options_.one_wait());
   stop_.check();
-  if (ready == 0) throw Failure(decode_.name() + " says nothing for two minutes");
+  if (ready > 0) last_news_ = Clock::now();
+  if (Clock::now() - last_news_ > kSilence)
+    throw Failure(decode_.name() + " says nothing for two minutes");
   std::vector<Sampled> said = prefill_.take();
   if (apart()) std::ranges::move(decode_.take(), std::back_inserter(said));
   for (const Sampled& sampled : said) {

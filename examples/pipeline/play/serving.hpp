@@ -85,6 +85,7 @@ class Serving {
   std::map<Word, Clock::time_point> since_{};  // that requests run
   RecoveryRates rates_{};
   std::size_t begun_ = 0;
+  Clock::time_point last_news_ = Clock::now();
   std::optional<Clock::time_point> noticed_{};  // a death after which no token has come yet
 };
 

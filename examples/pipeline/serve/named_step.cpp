@@ -9,10 +9,17 @@
 namespace aqua::pipeline {
 
 void NamedStep::reached(std::string_view step) const {
-  if (step != name_) return;
-  const int made = ::open(mark_.c_str(), O_CREAT | O_EXCL | O_CLOEXEC | O_WRONLY, S_IRUSR);
+  at(step, die_at_, SIGKILL);
+  at(step, stop_at_, SIGSTOP);
+}
+
+void NamedStep::at(std::string_view step, const std::string& wanted, int signal) const {
+  if (step != wanted) return;
+  const auto mark =
+      directory_ / (process_ + (signal == SIGKILL ? " died at " : " stopped at ") + wanted);
+  const int made = ::open(mark.c_str(), O_CREAT | O_EXCL | O_CLOEXEC | O_WRONLY, S_IRUSR);
   if (made < 0) return;  // it has happened
-  (void)::kill(::getpid(), SIGKILL);
+  (void)::kill(::getpid(), signal);
   for (;;) (void)::pause();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NamedStep kills this process where a test wants it to die: at a named step of serving and of
+// NamedStep kills or stops this process where a test wants that: at a named step of serving and of
 // going on after a death. It happens once in a run, however often the process is replaced.
 //
 // Threads: one.
@@ -19,15 +19,23 @@ inline constexpr std::array<std::string_view, 7> kNamedSteps{
 
 class NamedStep {
  public:
-  // The step at which to die; empty: none. `mark` is a file that is there once it has happened.
-  NamedStep(std::string name, std::filesystem::path mark)
-      : name_(std::move(name)), mark_(std::move(mark)) {}
-  // Does not return where it is time to die.
+  // The steps at which to die and to stop; empty: none. A file in the folder, which has the
+  // process's name, tells that it has happened.
+  NamedStep(std::string die_at, std::string stop_at, std::filesystem::path directory,
+            std::string process)
+      : die_at_(std::move(die_at)),
+        stop_at_(std::move(stop_at)),
+        directory_(std::move(directory)),
+        process_(std::move(process)) {}
+  // Does not return where it is time: whoever is stopped is killed in the end.
   void reached(std::string_view step) const;
 
  private:
-  const std::string name_;
-  const std::filesystem::path mark_;
+  void at(std::string_view step, const std::string& wanted, int signal) const;
+
+  const std::string die_at_, stop_at_;
+  const std::filesystem::path directory_;
+  const std::string process_;
 };
 
 }  // namespace aqua::pipeline

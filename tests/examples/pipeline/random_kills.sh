@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Pipelines of random shapes, of which random processes are killed at random points: each run gives
-# one process's tokens, and nothing stays with the keeper. In every other round prefill and decode are
-# apart.
+# Pipelines of random shapes, of which random processes are killed at random points, or one in four
+# stopped until its lease has run out: each run gives one process's tokens, and nothing stays with the
+# keeper. In every other round prefill and decode are apart.
 # Usage: [AQUA_KILLS=ROUNDS] random_kills.sh PROGRAM KEEPER
 set -euo pipefail
 program=$1 keeper=$2 rounds=${AQUA_KILLS:-10}
@@ -14,12 +14,14 @@ recovered=0
 for ((round = 0; round < rounds; ++round)); do
   pipelines=(colocated)
   [ $((round % 2)) = 0 ] || pipelines=(prefill decode)
-  arguments=(--requests 6 --batch $((1 + RANDOM % 4)) --seed $RANDOM --keeper-binary "$keeper")
+  arguments=(--requests 6 --batch $((1 + RANDOM % 4)) --seed $RANDOM --keeper-binary "$keeper" --ttl-ms 500)
   for pipeline in "${pipelines[@]}"; do
     shape=${shapes[RANDOM % ${#shapes[@]}]}
     arguments+=(--"$pipeline" "$shape")
     for ((kills = 1 + RANDOM % 3; kills > 0; --kills)); do
-      arguments+=(--kill "$pipeline:$((RANDOM % ${shape%x*})):$((RANDOM % ${shape#*x}))@$((RANDOM % 100))%")
+      how=--kill
+      [ $((RANDOM % 4)) != 0 ] || how=--stop
+      arguments+=("$how" "$pipeline:$((RANDOM % ${shape%x*})):$((RANDOM % ${shape#*x}))@$((RANDOM % 100))%")
     done
   done
   "$program" "${arguments[@]}" --json >"$log" 2>&1 || { echo "${arguments[*]}"; cat "$log"; exit 1; }

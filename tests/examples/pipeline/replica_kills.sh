@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Pipelines that replicate their KV, of which processes are killed at each named step, of serving
-# and of going on after another death, and at random points; and the keeper. Each run gives one
+# and of going on after another death, and at random points, or stopped there until their leases have
+# run out; and the keeper is killed. Each run gives one
 # process's tokens, and nothing is left with the keeper. In every other round prefill and decode are
 # apart, and another one has a standby.
 # Usage: [AQUA_KILLS=ROUNDS] replica_kills.sh PROGRAM KEEPER
@@ -16,7 +17,7 @@ deaths=0 restored=0 runs=0
 number() { sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p" "$log"; }
 fail() { echo "$1: ${arguments[*]}"; cat "$log"; exit 1; }
 run() {  # the arguments but those of every run
-  arguments=(--requests 6 --replicate --json --keeper-binary "$keeper" "$@")
+  arguments=(--requests 6 --replicate --json --keeper-binary "$keeper" --ttl-ms 500 "$@")
   "$program" "${arguments[@]}" >"$log" 2>&1 || fail "failed"
   [ "$(number equal_answers)" = 6 ] || fail "other tokens"
   [ "$(number segments_left)" = 0 ] || fail "something is left"
@@ -31,6 +32,7 @@ for step in listening surveyed restoring restored resumed connected stepped; do
   run --colocated 3x1 --kill colocated:1@50% --kill colocated:2@$step
   run --colocated 2x2 --kill colocated:1@40% --kill colocated:1:1@$step --standby
   run --prefill 1x2 --decode 3x1 --kill decode:1@60% --kill decode:0@$step
+  run --colocated 2x2 --kill colocated:1@40% --stop colocated:0@$step
 done
 [ "$deaths" -ge $((2 * runs - 8)) ] || { echo "$deaths deaths in $runs runs: hardly anybody died at a step"; exit 1; }
 run --colocated 3x1 --kill keeper:0@30% --kill colocated:1@60%
@@ -45,7 +47,9 @@ for ((round = 0; round < rounds; ++round)); do
     shape=${shapes[RANDOM % ${#shapes[@]}]}
     more+=(--"$pipeline" "$shape")
     for ((kills = 1 + RANDOM % 3; kills > 0; --kills)); do
-      more+=(--kill "$pipeline:$((RANDOM % ${shape%x*})):$((RANDOM % ${shape#*x}))@$((RANDOM % 100))%")
+      how=--kill
+      [ $((RANDOM % 8)) != 0 ] || how=--stop
+      more+=("$how" "$pipeline:$((RANDOM % ${shape%x*})):$((RANDOM % ${shape#*x}))@$((RANDOM % 100))%")
     done
   done
   run "${more[@]}"
