@@ -80,6 +80,7 @@ ChildProcess::ChildProcess(std::string name, const std::vector<std::string>& arg
   pid_ = Preparations(in.read.get(), out.write.get()).spawn(arguments);
   pidfd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   input_ = std::move(in.write);
+  (void)::fcntl(input_.get(), F_SETFL, O_WRONLY | O_NONBLOCK);
   output_ = std::move(out.read);
   lines_ = LineReader(output_.get());
 }

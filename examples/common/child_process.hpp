@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,7 +34,10 @@ class ChildProcess {
   [[nodiscard]] int pidfd() const noexcept { return pidfd_.get(); }    // readable once it has ended
   [[nodiscard]] LineReader& lines() noexcept { return lines_; }
 
-  bool send(const nlohmann::json& message) { return write_line(input_.get(), message); }
+  // As write_line().
+  bool send(const nlohmann::json& message, const std::function<void()>& while_full = {}) {
+    return write_line(input_.get(), message, while_full);
+  }
   void close_input() noexcept { input_.reset(); }
   void signal(int number) noexcept;
   // Its wait status, once it has ended; waits up to `patience`.

@@ -45,11 +45,17 @@ nlohmann::json parse_line(std::string_view line) {
   return message;
 }
 
-bool write_line(int fd, const nlohmann::json& message) {
+bool write_line(int fd, const nlohmann::json& message, const std::function<void()>& while_full) {
+  constexpr int kOneWait = 100;  // milliseconds
   const std::string line = message.dump() + "\n";
   for (std::size_t done = 0; done < line.size();) {
     const ssize_t put = ::write(fd, line.data() + done, line.size() - done);
     if (put < 0 && errno == EINTR) continue;
+    if (put < 0 && errno == EAGAIN) {
+      pollfd full{fd, POLLOUT, 0};
+      if (::poll(&full, 1, kOneWait) == 0 && while_full) while_full();
+      continue;
+    }
     if (put < 0) return false;
     done += static_cast<std::size_t>(put);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -28,7 +29,9 @@ class LineReader {
 // The same, parsed; a line that is no JSON object throws Failure.
 [[nodiscard]] nlohmann::json parse_line(std::string_view line);
 
-// Blocks while the pipe is full. False when nobody reads it any more.
-bool write_line(int fd, const nlohmann::json& message);
+// Blocks while the pipe is full. False when nobody reads it any more. Where `fd` does not block,
+// `while_full` is called ten times a second meanwhile: whoever does not read may have to be killed.
+bool write_line(int fd, const nlohmann::json& message,
+                const std::function<void()>& while_full = {});
 
 }  // namespace aqua::example

@@ -52,8 +52,8 @@ CommandLine options_line(Options& options) {
       .flag("--flip-a-byte", options.flip,
             "damage one parked byte: the run must fail, or its checks are worthless")
       .flag("--disaggregate", options.disaggregate.wanted,
-            "in place of all this: prefill and decode in two processes, the KV of each prompt "
-            "streamed from one to the other")
+            "in place of all other comparisons with the unpreempted run: prefill and decode in two "
+            "processes, the KV of each prompt streamed from one to the other")
       .number("--kills", options.disaggregate.kills, 0, 1000, "N",
               "kill prefill and decode in turn, in all so many times")
       .text("--keeper-binary", options.disaggregate.keeper, "PROGRAM",

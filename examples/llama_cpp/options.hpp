@@ -10,7 +10,7 @@
 
 namespace aqua::llama_example {
 
-// Prefill and decode as processes of their own, in place of all else that the example does.
+// Prefill and decode as processes of their own, in place of all other comparisons.
 struct Disaggregate {
   bool wanted = false;
   unsigned kills = 0;              // of prefill and decode in turn, in all

@@ -53,15 +53,14 @@ Result<Kill> parse_kill(std::string_view text) {
 // Why that cannot be, beside those before it.
 std::optional<std::string> refusal(const Kill& kill, const Options& options,
                                    const std::vector<Kill>& before) {
+  if (kill.stops && (kill.pipeline == kKeeper || kill.pipeline == kCourier))
+    return "a daemon has no lease by which to find that it is stopped";
   if (kill.pipeline == kKeeper) {
-    if (options.replicate && !options.prefill && kill.step.empty() && kill.stage == 0 &&
-        !kill.stops)
-      return {};
+    if (options.replicate && !options.prefill && kill.step.empty() && kill.stage == 0) return {};
     return "wants --replicate alone, and a time";
   }
   if (kill.pipeline == kCourier) {
-    if (!options.two_servers.empty() && kill.step.empty() && kill.stage <= 1 && !kill.stops)
-      return {};
+    if (!options.two_servers.empty() && kill.step.empty() && kill.stage <= 1) return {};
     return "wants --two-servers, and a time";
   }
   const PipelineShape* const shape = shape_of(options, kill.pipeline);
@@ -71,7 +70,8 @@ std::optional<std::string> refusal(const Kill& kill, const Options& options,
     return !other.step.empty() && other.stops == kill.stops && other.pipeline == kill.pipeline &&
            other.stage == kill.stage && other.rank == kill.rank;
   };
-  if (!kill.step.empty() && std::ranges::any_of(before, same)) return "a process dies at one step";
+  if (!kill.step.empty() && std::ranges::any_of(before, same))
+    return "a process dies, or is stopped, at one step";
   return {};
 }
 
@@ -137,7 +137,7 @@ CommandLine options_line(Options& options) {
             "server, "
             "courier:1 that of decode's")
       .list("--stop", options.stop, "PIPELINE:STAGE[:RANK]@PERCENT%|@STEP",
-            "likewise, stop it (SIGSTOP), which nobody is told of ...")
+            "likewise, stop it (SIGSTOP), of which its pidfd does not tell ...")
       .number("--ttl-ms", options.ttl_ms, 0, 60'000, "N",
               "... kill and replace each process that has not renewed its lease for so long; 0: "
               "they have none")
@@ -185,6 +185,9 @@ void check_options(const Options& options) {
     throw example::Failure("--record wants --colocated Sx1 and --batch S, and no --compare");
   if (!options.two_servers.empty() && (!options.prefill || options.replicate || options.compare))
     throw example::Failure("--two-servers wants --prefill and --decode, and nothing of replicas");
+  constexpr unsigned kLeastTtl = 100;  // a busy machine lets a thread wait for so long
+  if (options.ttl_ms > 0 && options.ttl_ms < kLeastTtl)
+    throw example::Failure(concat("--ttl-ms ", options.ttl_ms, ": 0, or ", kLeastTtl, " and more"));
   if (!options.stop.empty() && options.ttl_ms == 0)
     throw example::Failure("--stop wants --ttl-ms: nobody would go on");
   if (options.compare && options.kill.empty() && options.stop.empty())

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -78,9 +79,9 @@ struct Options {
     all.query_heads = 2 * all.kv_heads;
     return all;
   }
-  // Milliseconds that the orchestrator waits at a time: then it looks at leases.
-  [[nodiscard]] int one_wait() const {
-    return ttl_ms > 0 ? static_cast<int>(ttl_ms / 4) + 1 : 10'000;
+  // That the orchestrator waits at a time: then it looks at leases.
+  [[nodiscard]] std::chrono::milliseconds one_wait() const {
+    return std::chrono::milliseconds(ttl_ms > 0 ? ttl_ms / 4 : 10'000);
   }
   // Of a request, prompt and answer.
   [[nodiscard]] unsigned most_tokens() const {

@@ -76,14 +76,14 @@ int run_role(const Options& options) {
     enter(options.network);
     example::become_courier(options.courier, options.directory / "courier.json");
   }
+  std::optional<Lease> lease;  // outlives all that has to be taken down
+  if (options.ttl_ms > 0)
+    lease.emplace(options.directory, std::chrono::milliseconds(options.ttl_ms));
   Runtime runtime = example::must(Runtime::open({.device = "emu:0",
                                                  .coordinator = "none",
                                                  .host_bytes = 2_MiB,
                                                  .curve_directory = "off"}),
                                   "runtime");
-  std::optional<Lease> lease;
-  if (options.ttl_ms > 0)
-    lease.emplace(options.directory, std::chrono::milliseconds(options.ttl_ms));
   Orders orders(STDIN_FILENO);
   Options taken = options;
   if (options.standby) {

@@ -3,9 +3,13 @@
 // that was killed had begun comes to its successor as it came to it, and is decoded again.
 #include <unistd.h>
 
+#include <chrono>
 #include <deque>
 #include <map>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "disaggregate/messages.hpp"
 #include "disaggregate/roles.hpp"
@@ -65,15 +69,17 @@ class Decode {
   }
 
   void take_arrived() {
-    // Who streamed it was killed before it could say so, and another one streams it again.
+    // A newer attempt has begun, since prefill died before it could say that the keeper had this
+    // one. What came of it counts no more.
     for (const std::uint64_t sequence : cache_.streamer().superseded()) end(sequence);
     (void)cache_.streamer().cut_off();  // another attempt comes
     const auto wanted = [this](std::uint64_t sequence) { return !answered_.contains(sequence); };
     for (const kv_stream::Arrived& each : cache_.streamer().arrived(wanted)) {
-      stop(each.sequence);  // which is another attempt's
+      stop(each.sequence);  // what runs is of an earlier attempt
       waiting_.push_back(each);
     }
-    // What a decode process before this one had comes beside what this one has promised room for.
+    // Sequences of a decode process that was killed take no room that this one has promised: there
+    // may be more than slots.
     while (!waiting_.empty() && !free_slots_.empty()) {
       const kv_stream::Arrived next = std::move(waiting_.front());
       waiting_.pop_front();
@@ -96,7 +102,6 @@ class Decode {
         .said = {arrived.sequence, 0, pending.token, add_hash(0, pending.logits_hash)},
         .output_tokens = pending.output_tokens};
     say(running_[arrived.sequence].said);
-    if (pending.output_tokens == 1) answer(arrived.sequence);
   }
 
   void step(std::uint64_t sequence, Running& its) {
@@ -118,7 +123,7 @@ class Decode {
     end(sequence);
   }
 
-  // It is needed no more, as it came.
+  // Lets go of the KV that came of it, and makes room for another sequence.
   void end(std::uint64_t sequence) {
     stop(sequence);
     if (must(cache_.streamer().finish(sequence, cache_.stream()), "finish"))

@@ -9,8 +9,8 @@
 #include <csignal>
 #include <cstdio>
 #include <deque>
-#include <map>
 #include <optional>
+#include <utility>
 
 #include "child_process.hpp"
 #include "disaggregate/messages.hpp"
@@ -28,7 +28,6 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr std::chrono::seconds kPatience{120};  // for a start, an end, or any news
-constexpr std::size_t kAhead = 2;               // prompts that prefill has at once
 
 class Serving {
  public:
@@ -46,8 +45,9 @@ class Serving {
   }
 
   Disaggregated run(const std::function<void(const Progress&)>& each_turn) {
+    start_ = Clock::now();  // the model is loaded
     while (progress_.tokens < progress_.all_tokens) {
-      send_prompts();
+      send_prompt();
       listen();
       kill_what_is_due();
       progress_.waiting = waiting_.size();
@@ -94,14 +94,11 @@ class Serving {
     (void)decode_->send(told);
   }
 
-  // Few at a time: prefill reads none while it waits for decode, and a pipe must have room for
-  // them.
-  void send_prompts() {
-    while (sent_.size() < kAhead && !waiting_.empty()) {
-      (void)prefill_->send(waiting_.front());
-      sent_.emplace(waiting_.front().sequence, std::move(waiting_.front()));
-      waiting_.pop_front();
-    }
+  void send_prompt() {
+    if (sent_ || waiting_.empty()) return;
+    (void)prefill_->send(waiting_.front());
+    sent_ = std::move(waiting_.front());
+    waiting_.pop_front();
   }
 
   void listen() {
@@ -119,7 +116,7 @@ class Serving {
     for (const std::string& line : process.lines().read(0ms)) {
       const auto message = example::parse_line(line);
       if (message.contains("kept")) {
-        sent_.erase(message.get<Kept>().kept);
+        if (sent_ && sent_->sequence == message.get<Kept>().kept) sent_.reset();
       } else {
         take(message.get<Said>());
       }
@@ -148,12 +145,11 @@ class Serving {
     if (so_far % 2 == 0) {
       kill(*prefill_);
       ++result_.prefill_kills;
-      for (auto& [sequence, prompt] : sent_) {
-        ++prompt.attempt;
-        ++result_.streamed_again;
-        waiting_.push_front(std::move(prompt));
+      if (auto prompt = std::exchange(sent_, {})) {
+        ++prompt->attempt;
+        ++result_.given_again;
+        waiting_.push_front(std::move(*prompt));
       }
-      sent_.clear();
       start(prefill_, "prefill", "ready");
     } else {
       kill(*decode_);
@@ -178,10 +174,10 @@ class Serving {
   const example::PrivateDirectory directory_;
   std::optional<ChildProcess> keeper_{}, prefill_{}, decode_{};
   std::deque<Prompt> waiting_{};
-  std::map<std::uint64_t, Prompt> sent_{};  // to prefill, and not known to be kept
+  std::optional<Prompt> sent_{};  // to prefill, and not known to be kept
   Progress progress_{};
   Disaggregated result_{};
-  const Clock::time_point start_ = Clock::now();
+  Clock::time_point start_{};
 };
 
 }  // namespace
@@ -198,7 +194,7 @@ int judge(const Disaggregated& apart, const Served& reference, const Options& op
                  {"kills", {{"prefill", apart.prefill_kills}, {"decode", apart.decode_kills}}},
                  {"tokens_said_twice", apart.said_twice},
                  {"tokens_said_otherwise", apart.said_otherwise},
-                 {"prompts_streamed_again", apart.streamed_again},
+                 {"prompts_given_again", apart.given_again},
                  {"tokens_per_second_of_one_process",
                   static_cast<double>(reference.tokens) / reference.seconds}});
   const std::size_t all = apart.served.answers.size();
@@ -207,15 +203,17 @@ int judge(const Disaggregated& apart, const Served& reference, const Options& op
   std::printf("%zu conversations: %zu with the tokens of one process, %zu with its logits\n", all,
               tokens, logits);
   std::printf(
-      "killed: prefill %u times, decode %u times; %zu prompts were streamed again, "
+      "killed: prefill %u times, decode %u times; %zu prompts were given again, "
       "%zu tokens said twice\n",
-      apart.prefill_kills, apart.decode_kills, apart.streamed_again, apart.said_twice);
+      apart.prefill_kills, apart.decode_kills, apart.given_again, apart.said_twice);
   if (!options.json.empty()) example::write_json(options.json, report);
   std::vector<std::string> complaints;
   if (tokens < all || logits < all)
     complaints.emplace_back("tokens or logits differ from those of one process");
   if (apart.said_otherwise > 0)
-    complaints.emplace_back("a decode process said other tokens than the one before it");
+    complaints.emplace_back("a sequence that was decoded again got other tokens");
+  if (apart.prefill_kills + apart.decode_kills != options.disaggregate.kills)
+    complaints.emplace_back("all was answered before the last kill");
   return example::verdict(complaints);
 }
 

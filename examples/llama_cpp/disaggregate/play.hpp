@@ -19,9 +19,9 @@ namespace aqua::llama_example {
 struct Disaggregated {
   Served served{};
   unsigned prefill_kills = 0, decode_kills = 0;
-  std::size_t said_twice = 0;      // tokens, by a decode process after another one
+  std::size_t said_twice = 0;      // tokens, as their sequence was decoded again
   std::size_t said_otherwise = 0;  // of these, that differed
-  std::size_t streamed_again = 0;  // prompts, after the death of their prefill
+  std::size_t given_again = 0;     // prompts, to the successor of a prefill process
 };
 
 [[nodiscard]] Disaggregated serve_disaggregated(

@@ -3,6 +3,9 @@
 // streamed behind the last one.
 #include <unistd.h>
 
+#include <chrono>
+#include <utility>
+
 #include "disaggregate/messages.hpp"
 #include "disaggregate/roles.hpp"
 #include "disaggregate/streamed_cache.hpp"
@@ -23,7 +26,7 @@ void stream_out(StreamedCache& cache, Engine& engine, const Prompt& prompt, bool
                                    .blocks = blocks,
                                    .tokens = static_cast<std::uint32_t>(prompt.tokens.size())}),
       "stream_out");
-  cache.await("room for a prompt", [&] { return must(out.ready(), "room"); });
+  cache.await([&] { return must(out.ready(), "room"); });
   const Prediction first = engine.decode(0, 0, prompt.tokens);
   cache.put(0, blocks);
   engine.drop(0);
@@ -34,8 +37,8 @@ void stream_out(StreamedCache& cache, Engine& engine, const Prompt& prompt, bool
                         .logits_hash = first.logits_hash,
                         .output_tokens = prompt.output_tokens};
   must(out.finish(nlohmann::json(pending).dump(), cache.stream()), "finish");
-  cache.await("the end of copies", [&] { return must(out.copied(), "copies"); });
-  cache.await("the keeper", [&] { return must(out.kept(), "kept"); });
+  cache.await([&] { return must(out.copied(), "copies"); });
+  cache.await([&] { return must(out.kept(), "kept"); });
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 // made.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <vector>
 
@@ -35,8 +34,8 @@ class StreamedCache {
   // Damages a byte of the blocks.
   void flip_a_byte(BlockList blocks);
 
-  // Waits until it has happened. Failure, naming it, where it does not for two minutes.
-  void await(const char* what, const std::function<bool()>& happened);
+  // Waits until it has happened, for as long as it takes: who waits for this process ends it.
+  void await(const std::function<bool()>& happened);
 
  private:
   Engine& engine_;

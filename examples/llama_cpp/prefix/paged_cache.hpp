@@ -30,7 +30,7 @@ struct PagedShape {
 
 class PagedCache {
  public:
-  // With layers like those of this state.
+  // `blocks` of them, of layers like those of this state.
   PagedCache(Runtime& runtime, const StateView& state, std::size_t blocks,
              const PagedShape& shape = {});
   ~PagedCache();

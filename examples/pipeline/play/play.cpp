@@ -106,6 +106,7 @@ class Play {
     alone.layer_us = 0;
     alone.kill.clear();
     alone.stop.clear();
+    alone.ttl_ms = 0;
     directory_ = base_.path();
     Processes one_process = start(kReference, {1, 1}, alone, directory_);
     Served served = Serving(one_process, one_process, requests_, alone, stop_).run();
@@ -236,7 +237,9 @@ class Play {
                          {"recovery_seconds", many.recovery_seconds},
                          {"tokens_computed_again", many.computed_again},
                          {"tokens_restored", many.restored},
-                         {"segments_left", many.segments_left}};
+                         {"leases_ran_out", many.silent},
+                         {"segments_left", many.segments_left ? nlohmann::json(*many.segments_left)
+                                                              : nlohmann::json()}};
       for (const Run& each : runs) {
         if (runs.size() > 1)
           all["compared"][each.name] = {{"seconds", each.served.seconds},
@@ -250,7 +253,8 @@ class Play {
       say("recovered " + std::to_string(many.recoveries) + " times, in " +
           std::to_string(many.recovery_seconds) + " s at most, by reading " +
           std::to_string(many.restored) + " tokens from replicas and computing " +
-          std::to_string(many.computed_again) + " again");
+          std::to_string(many.computed_again) + " again" +
+          (many.silent > 0 ? "; " + std::to_string(many.silent) + " leases had run out" : ""));
     }
     if (runs.size() > 1) compare(runs);
     say(std::to_string(requests_.size()) + " requests, " + std::to_string(many.tokens) +

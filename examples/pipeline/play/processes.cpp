@@ -103,11 +103,12 @@ ChildProcess Processes::start_standby() const {
 
 void Processes::replace(Member& member) {
   ++deaths_;
+  Lease::forget(directory_, member.process->pid());
   member.process.reset();
   if (standby_ && !standby_->wait(std::chrono::milliseconds(0))) {
     member.process.emplace(std::move(*standby_));
     standby_.reset();
-    (void)member.process->send(TakePlace{member.place.stage, member.place.rank, term_});
+    tell(member, TakePlace{member.place.stage, member.place.rank, term_});
   } else {
     member.process.emplace(start(member.place));
   }
@@ -136,7 +137,7 @@ ChildProcess& Processes::last() {
 }
 
 void Processes::order(const Order& order) {
-  for (unsigned rank = 0; rank < shape_.ranks; ++rank) (void)members_[rank].process->send(order);
+  for (unsigned rank = 0; rank < shape_.ranks; ++rank) tell(members_[rank], order);
 }
 
 void Processes::watch(std::vector<pollfd>& into) const {
@@ -153,11 +154,17 @@ std::vector<Sampled> Processes::take() {
   return all;
 }
 
+void Processes::tell(Member& member, const nlohmann::json& message) {
+  (void)member.process->send(message, [this] { kill_silent(); });
+}
+
 void Processes::kill_silent() {
   const std::chrono::milliseconds ttl(options_.ttl_ms);
   for (Member& member : members_) {
-    if (ttl.count() > 0 && Lease::ran_out(directory_, member.process->pid(), ttl))
-      member.process->signal(SIGKILL);
+    const pid_t pid = member.process->pid();
+    if (ttl.count() == 0 || !Lease::ran_out(directory_, pid, ttl)) continue;
+    member.process->signal(SIGKILL);
+    silent_.insert(pid);
   }
 }
 
@@ -179,7 +186,7 @@ std::vector<Sampled> Processes::replace_killed() {
     (void)broken();  // Failure, where one has ended by itself
     for (Member& member : members_) {
       if (!member.process->wait(std::chrono::milliseconds(0))) {
-        (void)member.process->send(Rewire{term_});
+        tell(member, Rewire{term_});
         continue;
       }
       if (&*member.process == &last()) std::ranges::move(take(), std::back_inserter(said));
@@ -192,7 +199,7 @@ std::vector<Sampled> Processes::replace_killed() {
 
 std::optional<std::vector<std::vector<Mark>>> Processes::survey(
     const std::vector<KnownSequence>& sequences) {
-  for (Member& member : members_) (void)member.process->send(Survey{term_, sequences});
+  for (Member& member : members_) tell(member, Survey{term_, sequences});
   const Mark all{.cached = UINT32_MAX, .replica = UINT32_MAX, .untouched = true};
   std::vector<std::vector<Mark>> stages(shape_.stages, std::vector<Mark>(sequences.size(), all));
   std::vector<Sampled> none;
@@ -212,7 +219,7 @@ std::optional<std::vector<std::vector<Mark>>> Processes::survey(
 }
 
 bool Processes::connect(const std::vector<Resume>& sequences, Word begun) {
-  for (Member& member : members_) (void)member.process->send(Connect{term_, sequences, begun});
+  for (Member& member : members_) tell(member, Connect{term_, sequences, begun});
   std::vector<Sampled> none;
   if (!await_all({.term = term_, .connected = true}, none)) return false;
   lost_.assign(shape_.stages, false);
@@ -250,7 +257,7 @@ std::optional<nlohmann::json> Processes::hear(Member& member, const char* kind, 
     for (const Member& each : members_) news.push_back({each.process->pidfd(), POLLIN, 0});
     if (Clock::now() > deadline)
       throw Failure(member.process->name() + " does not listen or connect");
-    (void)::poll(news.data(), news.size(), options_.one_wait());
+    (void)::poll(news.data(), news.size(), static_cast<int>(options_.one_wait().count()));
   }
 }
 
@@ -264,9 +271,9 @@ bool Processes::finish() {
   for (Member& member : members_) member.process->close_input();
   for (Member& member : members_) {
     const auto deadline = Clock::now() + kPatience;
-    auto status = member.process->wait(std::chrono::milliseconds(options_.one_wait()));
+    auto status = member.process->wait(options_.one_wait());
     for (; !status && Clock::now() < deadline; kill_silent())
-      status = member.process->wait(std::chrono::milliseconds(options_.one_wait()));
+      status = member.process->wait(options_.one_wait());
     if (!status) throw Failure(member.process->name() + " does not end");
     if (*status != 0 && !was_killed(*status))
       throw Failure(member.process->name() + " " + example::describe_status(*status));

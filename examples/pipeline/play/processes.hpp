@@ -11,7 +11,9 @@
 #include <poll.h>
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,7 +44,8 @@ class Processes {
   // What the last stage has said by now.
   [[nodiscard]] std::vector<Sampled> take();
 
-  // Whether a process has been killed. Kills who is silent, which this tells of once it is over.
+  // Whether a process has been killed. Kills those whose leases have run out, which count as killed
+  // from a later call on.
   [[nodiscard]] bool broken();
   // Replaces who has been killed; all leave what they do, and listen. Returns what the last stage
   // had said before.
@@ -57,6 +60,8 @@ class Processes {
   // By stage: whether one of its ranks was replaced, and the stage not connected since.
   [[nodiscard]] const std::vector<bool>& lost() const { return lost_; }
   [[nodiscard]] unsigned deaths() const { return deaths_; }  // so far
+  // Processes that were killed since their leases had run out.
+  [[nodiscard]] unsigned silent() const { return static_cast<unsigned>(silent_.size()); }
 
   void signal(unsigned stage, unsigned rank, int number);
   // Lets the processes end, and sees that they do so in peace, but for those that are killed.
@@ -71,6 +76,7 @@ class Processes {
 
   [[nodiscard]] example::ChildProcess& last();
   void kill_silent();
+  void tell(Member& member, const nlohmann::json& message);
   // The next thing that the process says of this kind (a word that is in it); what it says before
   // is of an earlier term, or tokens: these count. None: somebody has been killed meanwhile.
   [[nodiscard]] std::optional<nlohmann::json> hear(Member& member, const char* kind, unsigned term,
@@ -91,6 +97,7 @@ class Processes {
   std::optional<example::ChildProcess> standby_{};
   std::vector<bool> lost_;
   unsigned deaths_ = 0;
+  std::set<pid_t> silent_{};
 };
 
 }  // namespace aqua::pipeline

@@ -25,6 +25,7 @@ Served Serving::run(const std::function<void(std::size_t tokens)>& on_tokens) {
   }
   served_.seconds = std::chrono::duration<double>(Clock::now() - served_.began).count();
   served_.deaths = decode_.deaths() + (apart() ? prefill_.deaths() : 0);
+  served_.silent = decode_.silent() + (apart() ? prefill_.silent() : 0);
   served_.latency_seconds /= static_cast<double>(requests_.size());
   return std::move(served_);
 }
@@ -73,7 +74,8 @@ void Serving::listen() {
   std::vector<pollfd> sources{{stop_.fd(), POLLIN, 0}};
   prefill_.watch(sources);
   if (apart()) decode_.watch(sources);
-  const int ready = ::poll(sources.data(), sources.size(), options_.one_wait());
+  const int ready =
+      ::poll(sources.data(), sources.size(), static_cast<int>(options_.one_wait().count()));
   stop_.check();
   if (ready > 0) last_news_ = Clock::now();
   if (Clock::now() - last_news_ > kSilence)
@@ -205,6 +207,7 @@ void Serving::recover(Processes& broken) {
     connected = broken.connect(resumes, begun_);
   }
   ++served_.recoveries;
+  last_news_ = Clock::now();
   noticed_ = noticed;
   interruption.resumed = Clock::now();
   served_.interruptions.push_back(interruption);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "play/processes.hpp"
@@ -36,11 +37,12 @@ struct Served {
   std::vector<Interruption> interruptions{};
   unsigned recoveries = 0;
   unsigned deaths = 0;             // of processes; several may go into one recovery
+  unsigned silent = 0;             // of these, killed since their leases had run out
   std::size_t computed_again = 0;  // tokens, prompts too, whose KV had been there
   std::size_t restored = 0;        // tokens whose KV a stage has read from replicas
-  // At the keeper, of replicas and of streams, once all processes had ended: unless one was killed
-  // as they did, which nobody has replaced.
-  std::size_t segments_left = 0;
+  // At the keeper, of replicas and of streams, once all processes had ended. Unknown where there is
+  // no keeper, or one of them was killed as they did, which nobody has replaced.
+  std::optional<std::size_t> segments_left{};
   double recovery_seconds = 0;  // from a death that was noticed to the next token, the longest
   double latency_seconds = 0;   // of a request, from its prompt to its last token, on average
 };

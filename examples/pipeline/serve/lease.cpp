@@ -25,7 +25,7 @@ Lease::Lease(const std::filesystem::path& directory, std::chrono::milliseconds t
   if (!std::ofstream(file)) throw example::Failure(file.string() + " cannot be made");
   renewing_ = std::jthread([this, file, ttl](const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    while (!never_.wait_for(lock, stop, ttl / 4, [&] { return stop.stop_requested(); })) {
+    while (!stopping_.wait_for(lock, stop, ttl / 4, [&] { return stop.stop_requested(); })) {
       std::error_code failed;
       std::filesystem::last_write_time(file, FileClock::now(), failed);
     }
@@ -37,6 +37,11 @@ bool Lease::ran_out(const std::filesystem::path& directory, pid_t pid,
   std::error_code none;
   const auto renewed = std::filesystem::last_write_time(file_of(directory, pid), none);
   return !none && FileClock::now() - renewed > ttl;
+}
+
+void Lease::forget(const std::filesystem::path& directory, pid_t pid) {
+  std::error_code none;
+  (void)std::filesystem::remove(file_of(directory, pid), none);
 }
 
 }  // namespace aqua::pipeline

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lease: that a process goes on, by a file whose time it renews. A process that is stopped does not
-// die; whoever waits for it finds by this that it is silent.
+// Lease: a process renews it by the time of a file, as long as it runs. A process that is stopped
+// does not die, and its pidfd tells nothing; that it is silent, others see by its lease.
+//
+// Clock: the wall's, as that of files is. Who sets it forward by more than a TTL ends all leases.
 #pragma once
 
 #include <sys/types.h>
@@ -23,10 +25,12 @@ class Lease {
   // Whether that process has begun to renew, and has not for longer than the TTL.
   [[nodiscard]] static bool ran_out(const std::filesystem::path& directory, pid_t pid,
                                     std::chrono::milliseconds ttl);
+  // Of a process that has ended: another one may get its number.
+  static void forget(const std::filesystem::path& directory, pid_t pid);
 
  private:
   std::mutex mutex_;
-  std::condition_variable_any never_;
+  std::condition_variable_any stopping_;
   std::jthread renewing_;
 };
 

@@ -27,7 +27,7 @@ class NamedStep {
         stop_at_(std::move(stop_at)),
         directory_(std::move(directory)),
         process_(std::move(process)) {}
-  // Does not return where it is time: whoever is stopped is killed in the end.
+  // Does not return where it is time.
   void reached(std::string_view step) const;
 
  private:

@@ -10,7 +10,8 @@ RANDOM=1  # the seed
 shapes=(1x1 2x1 3x1 1x2 2x2 1x3 3x2 7x1 1x6)
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-recovered=0
+recovered=0 silent=0 looked=0
+number() { sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p" "$log"; }
 for ((round = 0; round < rounds; ++round)); do
   pipelines=(colocated)
   [ $((round % 2)) = 0 ] || pipelines=(prefill decode)
@@ -25,8 +26,14 @@ for ((round = 0; round < rounds; ++round)); do
     done
   done
   "$program" "${arguments[@]}" --json >"$log" 2>&1 || { echo "${arguments[*]}"; cat "$log"; exit 1; }
-  grep -q '"equal_answers": 6,' "$log" && grep -q '"segments_left": 0,' "$log" || { echo "${arguments[*]}"; cat "$log"; exit 1; }
-  recovered=$((recovered + $(sed -n 's/.*"recoveries": \([0-9]*\).*/\1/p' "$log")))
+  # Null where nobody could look.
+  grep -q '"equal_answers": 6,' "$log" && grep -qE '"segments_left": (0|null)' "$log" || { echo "${arguments[*]}"; cat "$log"; exit 1; }
+  recovered=$((recovered + $(number recoveries)))
+  silent=$((silent + $(number leases_ran_out)))
+  ! grep -q '"segments_left": 0' "$log" || looked=$((looked + 1))
 done
-echo "$rounds runs, $recovered recoveries"
+echo "$rounds runs, $recovered recoveries, $silent leases ran out, the keeper was looked at in $looked"
+[ "$silent" -ge $((rounds / 10)) ] || { echo "hardly anybody was stopped"; exit 1; }
+# Of those in one pipeline that does not replicate none has a keeper.
+[ "$looked" -ge $((rounds / 4)) ] || { echo "hardly anybody looked at the keeper"; exit 1; }
 [ "$recovered" -ge "$rounds" ] || { echo "hardly anybody was killed"; exit 1; }
