@@ -87,7 +87,8 @@ typedef struct aqua_layer_pool_status {
   double fetch_seconds;
   double write_seconds;
   char reason[AQUA_NAME_BYTES]; /* of proposed_frames, in a word: "start", "wanted", "stalls",
-                                   "unpaid", "not_wanted" or "applied"; empty without a goal */
+                                   "link", "unpaid", "not_wanted" or "applied"; empty without a
+                                   goal */
 } aqua_layer_pool_status;
 #define AQUA_LAYER_POOL_STATUS_INIT                                             \
   {                                                                             \

@@ -33,11 +33,14 @@ Result<void> LayerPool::Impl::make_expansion() {
   const std::uint32_t layers = options_.layers;
   const auto goal =
       options_.goal == "memory" ? layer_swap::Goal::memory : layer_swap::Goal::capacity;
+  const auto [tier, seconds] = measure_link(false);
+  (tier == Tier::peer ? peer_seconds_ : host_seconds_) = seconds;
+  if (tier == Tier::peer) host_seconds_ = measure_link(true).second;
   layer_swap::ExpansionOptions options{.goal = goal,
                                        .layers = layers,
                                        .blocks = memory_.blocks(),
                                        .usable_blocks = std::vector<std::uint32_t>(layers + 1),
-                                       .seconds_per_block = measure_link()};
+                                       .seconds_per_block = seconds};
   for (std::uint32_t frames = layer_swap::kLeastFrames; frames <= layers; ++frames)
     options.usable_blocks[frames] = memory_.usable_blocks(frames);
   AQUA_ASSIGN(auto made, layer_swap::Expansion::create(options));
@@ -45,17 +48,21 @@ Result<void> LayerPool::Impl::make_expansion() {
   return {};
 }
 
-// The seconds that a block of one layer takes to come in, from where layers would be away; 0 where
-// that cannot be measured. The blocks hold nothing yet.
-double LayerPool::Impl::measure_link() {
+// The seconds that a block of one layer takes to come in, from where layers would be away or from
+// host memory, and which of these it was; 0 where that cannot be measured. The blocks hold nothing
+// yet.
+std::pair<Tier, double> LayerPool::Impl::measure_link(bool host_only) {
   const auto count = static_cast<std::uint32_t>(
       std::clamp<std::size_t>(kLinkSample / layer_block_bytes(), 1, memory_.blocks()));
   const auto blocks = first_blocks(count);
   double best = 0;
+  Tier tier = Tier::host;
   const auto measure = [&]() -> Result<void> {
     AQUA_ASSIGN(auto away, runtime_.allocate({.bytes = count * layer_block_bytes(),
                                               .name = concat(options_.name, " link"),
+                                              .host_only = host_only,
                                               .off_device = true}));
+    tier = away.tier();
     AQUA_ASSIGN(auto begin, StreamMark::create(runtime_));
     AQUA_ASSIGN(auto end, StreamMark::create(runtime_));
     for (int round = 0; round < 3; ++round) {
@@ -72,7 +79,19 @@ double LayerPool::Impl::measure_link() {
     }
     return {};
   };
-  return measure().ok() ? best : 0;
+  return {tier, measure().ok() ? best : 0};
+}
+
+// Layers that were moved out of lent memory take longer to come in. What moves up again is seen by
+// the steps.
+void LayerPool::Impl::follow_link() {
+  const std::size_t all = away_.bytes(), peer = away_.peer_bytes();
+  const bool evacuated = all == away_bytes_ && peer < away_peer_bytes_;
+  away_bytes_ = all;
+  away_peer_bytes_ = peer;
+  if (!evacuated || !(peer_seconds_ > 0) || !(host_seconds_ > 0)) return;
+  const double share = static_cast<double>(peer) / static_cast<double>(all);
+  (void)expansion_->link_changed(share * peer_seconds_ + (1 - share) * host_seconds_);
 }
 
 std::uint32_t LayerPool::Impl::propose() {
@@ -86,6 +105,7 @@ std::uint32_t LayerPool::Impl::propose() {
     measure->resizing = measure->resizing || expansion_->frames() != memory_.frames();
     (void)expansion_->step(*measure);  // refuses negative times only
   }
+  follow_link();
   return expansion_->frames();
 }
 

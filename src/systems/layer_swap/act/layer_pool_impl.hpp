@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aqua/layer_swap/layer_pool.hpp"
@@ -81,7 +82,8 @@ class LayerPool::Impl {
   void take(layer_swap::FrameMemory::Shape shape);
 
   [[nodiscard]] Result<void> make_expansion();
-  [[nodiscard]] double measure_link();
+  [[nodiscard]] std::pair<Tier, double> measure_link(bool host_only);
+  void follow_link();
   [[nodiscard]] Result<void> take_back(std::size_t slabs);
   [[nodiscard]] Result<void> check_list(const layer_swap::BlockPool& blocks) const;
   [[nodiscard]] Result<void> begin_change(std::uint32_t frames, layer_swap::BlockPool& blocks);
@@ -99,6 +101,10 @@ class LayerPool::Impl {
   layer_swap::Steps steps_;
   std::optional<layer_swap::Expansion> expansion_;  // of a pool with a goal
   layer_swap::StepMeasure measured_{};              // times of all steps so far
+  // The seconds that a block of one layer takes to come in from lent and from host memory, as
+  // measured at first; 0: not known. And what was away when propose() last looked.
+  double peer_seconds_ = 0, host_seconds_ = 0;
+  std::size_t away_bytes_ = 0, away_peer_bytes_ = 0;
   std::uint64_t resizes_ = 0;
   std::optional<Reclaim> reclaim_;  // of slabs that more frames need
   std::optional<Change> change_;    // that is under way

@@ -42,6 +42,8 @@ std::string_view to_string(ExpansionReason reason) noexcept {
       return "wanted";
     case ExpansionReason::stalls:
       return "stalls";
+    case ExpansionReason::link:
+      return "link";
     case ExpansionReason::unpaid:
       return "unpaid";
     case ExpansionReason::not_wanted:
@@ -114,6 +116,20 @@ Result<std::uint32_t> Expansion::step(const StepMeasure& m) {
   return frames_;
 }
 
+Result<std::uint32_t> Expansion::link_changed(double seconds_per_block) {
+  if (!(seconds_per_block > 0) || !std::isfinite(seconds_per_block)) {
+    return Error{Code::invalid_argument,
+                 concat("Expansion::link_changed: ", seconds_per_block, " seconds a block")};
+  }
+  reckoning_.set_seconds_per_block(seconds_per_block);
+  window_.clear();
+  changed_at_ = steps_;
+  if (!last_) return frames_;
+  const std::uint32_t reckoned = fewest_that_fit(*last_, 0);
+  if (reckoned > frames_) change(reckoned, ExpansionReason::link);
+  return frames_;
+}
+
 Result<void> Expansion::applied(std::uint32_t frames) {
   if (frames < kLeastFrames || frames > options_.layers) {
     return Error{Code::invalid_argument,
@@ -152,6 +168,7 @@ Expansion::Times Expansion::measured() const {
 }
 
 void Expansion::learn(const Times& times) {
+  last_ = times;
   const bool fetched = reckoning_.learn(window_, frames_, {times.compute, times.used});
   if (!failure_ || !fetched) return;
   const bool is_faster = reckoning_.seconds_per_block() < kFasterLink * failure_->seconds_per_block;

@@ -11,7 +11,8 @@
 // beyond the noise, or, for `memory`, did not fall. That is what tokens a second rise by; tokens
 // themselves swing many times as far, with the lengths of the sequences that happen to run. It asks
 // for more after a window of stalls, by the same reckoning, and when fewer blocks were wanted for
-// long. What failed is tried again rarely, and ever more rarely.
+// long. What failed is tried again rarely, and ever more rarely. Told that the link has become
+// another one, it does not wait for stalls.
 //
 // Threads: not thread-safe; deterministic.
 // Errors: a call that fails changes nothing.
@@ -56,6 +57,7 @@ enum class ExpansionReason : std::uint8_t {
   start,
   wanted,      // fewer, since blocks were wanted (for `memory`: since the link has room)
   stalls,      // more, since steps stalled
+  link,        // more, since by reckoning they would have, over the link that there is now
   unpaid,      // as before, since fewer gained nothing
   not_wanted,  // more, since blocks were not used
   applied,     // as the caller said
@@ -70,6 +72,11 @@ class Expansion {
   // Says that a step is over, and answers the frames to have from now on. Until they are there,
   // steps are `resizing`. invalid_argument: a time is negative or no number.
   [[nodiscard]] Result<std::uint32_t> step(const StepMeasure& measure);
+
+  // Says that what is away lies elsewhere, from where a block of a layer takes so long to come in.
+  // Answers the frames to have from now on: more where steps as the last ones would stall. Nothing
+  // is concluded from steps before. invalid_argument: no positive number.
+  [[nodiscard]] Result<std::uint32_t> link_changed(double seconds_per_block);
 
   // Says that the frames are so many, whatever was asked for: fewer had no room, other ranks have
   // more, or somebody chose. Fewer are not asked for again until what failed would be. Does nothing
@@ -131,6 +138,7 @@ class Expansion {
   ExpansionReason reason_ = ExpansionReason::start;
   StepWindow window_;
   StepReckoning reckoning_;
+  std::optional<Times> last_;     // that were concluded from
   std::uint64_t steps_ = 0;       // that counted
   std::uint64_t changed_at_ = 0;  // of these
   std::optional<Trial> trial_;

@@ -86,6 +86,41 @@ TEST_F(LayerPoolLent, AKilledLenderTakesNoByteWithIt) {
   });
 }
 
+// Blocks are said to be used, and none is read: nothing but what is reckoned can ask for frames.
+TEST_F(LayerPoolLent, WhatIsEvacuatedHasItsFramesBeforeAStepStalls) {
+  open_lender();
+  borrower_ = open({.device = "emu:1",
+                    .name = "borrower",
+                    .host_bytes = 64 << 20,
+                    .max_peer_bytes = kLent,
+                    .emulated = {.total_bytes = 64 << 20,
+                                 .link_bytes_per_second = 50'000'000,
+                                 .peer_bytes_per_second = 100'000'000'000}});
+  await_lent();
+  LayerPoolOptions options = kOptions;
+  options.frames = 6;
+  options.goal = "capacity";
+  engine_ = std::make_unique<SwapEngine>(*borrower_, options);
+  engine_->set_compute(milliseconds(20));
+  auto blocks = *layer_swap::BlockPool::create(6, pool().usable_blocks());
+  const auto serve = [&] {
+    EXPECT_TRUE(engine_->step({}, {}, {.blocks_used = 8, .blocks_wanted = 16}).ok());
+    engine_->settle();
+    EXPECT_TRUE(pool().adapt(blocks, engine_->stream()).ok());
+  };
+  for (int i = 0; i < 20 && pool().status().frames > 3; ++i) serve();
+  ASSERT_EQ(pool().status().frames, 3U);
+  ASSERT_EQ(pool().status().away_peer_bytes, kLent) << "the rest has no room there";
+  for (int i = 0; i < 20; ++i) serve();  // it knows what a step takes
+  EXPECT_EQ(pool().status().frames, 3U);
+
+  auto reclaim = lender_->reclaim(kLent, milliseconds(20'000));
+  ASSERT_TRUE(reclaim.ok() && reclaim->wait().ok());
+  ASSERT_EQ(pool().status().away_peer_bytes, 0U);
+  EXPECT_EQ(pool().propose(), 6U) << "a block takes 10 ms, a layer 20";
+  EXPECT_EQ(pool().status().reason, "link") << "no step has run since";
+}
+
 TEST_F(LayerPoolLent, LostBytesAreNamedAndNothingGoesOnUntilTheyAreDiscarded) {
   open_lender();
   open_borrower();

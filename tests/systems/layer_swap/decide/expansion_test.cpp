@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iterator>
 #include <random>
@@ -139,6 +140,40 @@ TEST(Expansion, WhenTheLinkIsHalvedStallsAreGoneInFiftySteps) {
   served.model.link_slowness = 1;
   served.run(100);
   EXPECT_LE(served.expansion.frames(), before + 1) << "the link is as before";
+}
+
+// Of a window of which every step would have stalled, not one had to be.
+TEST(Expansion, WhenTheLinkIsSaidToBeAnotherOneFramesComeAtOnce) {
+  Served served(weights_bound);
+  served.run(400);
+  const std::uint32_t before = served.expansion.frames();
+  const double slower = 4 * weights_bound.fetch_block;
+  EXPECT_GT(*served.expansion.link_changed(slower), before + 4);
+  EXPECT_EQ(served.expansion.reason(), ExpansionReason::link);
+  served.model.set_frames(served.expansion.frames());
+  served.model.link_slowness = 4;
+  served.run(4);  // sequences for which there is no room leave
+  double stalled = 0, seconds = 0;
+  served.run(100, [&](const StepMeasure& m) {
+    stalled += m.stall_seconds;
+    seconds += m.seconds();
+  });
+  EXPECT_LT(stalled, 0.02 * seconds);
+  served.model.link_slowness = 1;  // and no failure stands against fewer
+  served.run(200);
+  EXPECT_LE(served.expansion.frames(), before + 1);
+}
+
+TEST(Expansion, ALinkThatIsFasterOrOfWhichNothingIsKnownChangesNothing) {
+  Served served(weights_bound);
+  EXPECT_EQ(*served.expansion.link_changed(1), weights_bound.layers);
+  EXPECT_EQ(served.expansion.reason(), ExpansionReason::start);
+  Served running(weights_bound);
+  running.run(400);
+  const std::uint32_t before = running.expansion.frames();
+  EXPECT_EQ(*running.expansion.link_changed(weights_bound.fetch_block / 2), before);
+  for (const double wrong : {0.0, -1.0, std::nan(""), HUGE_VAL})
+    EXPECT_EQ(running.expansion.link_changed(wrong).error().code, Code::invalid_argument);
 }
 
 TEST(Expansion, AShortBurstChangesNothing) {
