@@ -81,4 +81,8 @@ void poison_range(Device& device, const std::byte* address, std::size_t bytes) {
   if (auto* memfd = dynamic_cast<MemfdDevice*>(&device)) memfd->poison(address, bytes);
 }
 
+void pretend_capture(Device& device, std::optional<Stream> stream) {
+  if (auto* memfd = dynamic_cast<MemfdDevice*>(&device)) memfd->capture(stream);
+}
+
 }  // namespace aqua::device

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "device/device.hpp"
 
@@ -55,5 +56,9 @@ struct HostOptions {
 // move nothing and fail with data_loss, as if the memory had died; until the slab there is
 // unmapped. Nothing on any other kind of device.
 void poison_range(Device& device, const std::byte* address, std::size_t bytes);
+
+// Test seam: `device` says that this stream is being captured into a graph; nothing: none is. What
+// is posted to it runs all the same. Nothing on any other kind of device.
+void pretend_capture(Device& device, std::optional<Stream> stream);
 
 }  // namespace aqua::device

@@ -68,6 +68,13 @@ class MemfdDevice final : public Device {
   [[nodiscard]] bool takes_blocks(CopyMethod, Stream) const noexcept override { return true; }
   [[nodiscard]] Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) override;
   [[nodiscard]] Result<void> launch(Stream stream, std::function<void()> kernel);
+  [[nodiscard]] bool capturing(Stream stream) const noexcept override {
+    return captures_ && stream.native == captured_;
+  }
+  void capture(std::optional<Stream> stream) {
+    captured_ = stream ? stream->native : 0;
+    captures_ = stream.has_value();
+  }
 
  private:
   void count(CopyMethod asked) noexcept;
@@ -79,6 +86,8 @@ class MemfdDevice final : public Device {
   const std::shared_ptr<MappedRegions> regions_ = std::make_shared<MappedRegions>();
   const std::shared_ptr<Links> links_;
   std::atomic<std::uint64_t> pauses_{0};
+  std::atomic<bool> captures_{false};  // the stream of this number:
+  std::atomic<std::uintptr_t> captured_{0};
   CopyTally tally_;
   StreamTable streams_;  // last: its threads end first
 };

@@ -3,6 +3,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/internals.hpp"
+#include "device/memfd/device.hpp"
+#include "runtime/impl.hpp"
 #include "tests/systems/layer_swap/act/swap_engine.hpp"
 
 namespace aqua {
@@ -123,6 +126,37 @@ TEST_F(LayerPoolRefusals, StepsThatOverlap) {
   expect(pool().begin_step(engine_->stream(), {}, {}), Code::failed_precondition, "step 2");
   ASSERT_TRUE(pool().discard().ok());
   engine_->forget_all();
+  expect_whole();
+}
+
+TEST_F(LayerPoolRefusals, CallsOnAStreamUnderCapture) {
+  device::Device& device = detail::Internals::impl(*runtime_).device();
+  const Stream stream = engine_->stream();
+  const auto captured = [&](auto call) {
+    device::pretend_capture(device, stream);
+    expect(call(), Code::failed_precondition, "captured");
+    device::pretend_capture(device, {});
+  };
+  const Blocks one{0};
+  AquaTensor tensor = *runtime_->allocate({.bytes = pool().packed_bytes(1)});
+  captured([&] { return pool().begin_step(stream, one, one); });
+  captured([&] { return pool().offload(one, tensor, stream); });
+  captured([&] { return pool().fetch(tensor, one, stream); });
+  EXPECT_EQ(pool().status().steps, 1U);
+
+  ASSERT_TRUE(pool().begin_step(stream, {}, {}).ok());
+  unsigned refused = 0;
+  for (std::uint32_t layer = 0; layer < 6; ++layer) {
+    ASSERT_TRUE(pool().begin_layer(layer).ok());
+    device::pretend_capture(device, stream);
+    const bool ended = pool().end_layer(layer).ok();
+    device::pretend_capture(device, {});
+    if (ended) continue;
+    refused += 1;
+    ASSERT_TRUE(pool().end_layer(layer).ok()) << "nothing has changed";
+  }
+  EXPECT_GE(refused, pool().status().streamed_layers);
+  ASSERT_TRUE(pool().end_step().ok());
   expect_whole();
 }
 
