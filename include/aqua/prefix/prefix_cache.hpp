@@ -23,6 +23,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -43,6 +44,16 @@ struct PrefixCacheOptions {
   std::uint32_t engine_block_tokens = 16;  // tokens in a block of the Layout
 };
 
+// How blocks go to tensors and back where the engine's cache is no memory that a Layout describes:
+// of a LayerPool its packed_bytes(1), its offload() and its fetch(). Both are called within fetch()
+// and store(), and queue copies in order with the stream and with what was queued on the tensor
+// before, as the runtime's do.
+struct PrefixCopies {
+  std::size_t block_bytes = 0;  // that one of the engine's blocks takes in a tensor
+  std::function<Result<Ticket>(BlockList from, AquaTensor& to, Stream stream)> offload{};
+  std::function<Result<Ticket>(AquaTensor& from, BlockList to, Stream stream)> fetch{};
+};
+
 // What fetch() or store() has queued.
 struct PrefixTransfer {
   prefix::PrefixMatch match{};    // fetch: what is on its way in. store: what was there before
@@ -57,6 +68,9 @@ class AQUA_API PrefixCache {
   // invalid_argument names the option. The layout describes the engine's cache and stays in place
   // as long as work is queued.
   [[nodiscard]] static Result<PrefixCache> create(Runtime& runtime, const Layout& layout,
+                                                  const PrefixCacheOptions& options);
+  // The same by copies of one's own. invalid_argument where one of them is missing.
+  [[nodiscard]] static Result<PrefixCache> create(Runtime& runtime, const PrefixCopies& copies,
                                                   const PrefixCacheOptions& options);
   // One that was moved from may only be assigned to or destroyed. Its runtime may be moved, and
   // must outlive it.
