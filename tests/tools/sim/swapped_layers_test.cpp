@@ -207,6 +207,8 @@ TEST(SwappedLayers, ALenderThatTakesItsMemoryBackSendsThemToTheHost) {
                                   [](const auto& change) { return change.at > picos(30); });
   ASSERT_TRUE(later != changes.begin() && later != changes.end()) << "it went on as before";
   EXPECT_GT(later->frames, (later - 1)->frames) << "over PCIe fewer layers come in time";
+  EXPECT_LT(later->at, picos(30.1)) << "by reckoning, before a window of stalls";
+  EXPECT_LT(outcome.layers->stalled_seconds, 0.002 * outcome.layers->seconds);
   EXPECT_EQ(measure(outcome, {}).completed, 200U);
 }
 

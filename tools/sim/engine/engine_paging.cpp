@@ -155,7 +155,7 @@ void Engine::start_move(std::uint32_t request, Tier to, Picos now) {
 
 void Engine::rebalance(Picos now) {
   if (options_.paging.at_once()) return;
-  if (options_.layers != nullptr) options_.layers->place(now);
+  if (options_.layers != nullptr) options_.layers->lent_changed(now);
   swap_.settle(now);
   const auto busy = [&](std::uint64_t key) {
     return key >= sequences_.size() || sequences_[key].in != 0 || sequences_[key].out != 0;

@@ -124,6 +124,13 @@ void SwappedLayers::place(Picos now) {
                     : static_cast<double>(with_peer) / static_cast<double>(streamed_.size());
 }
 
+void SwappedLayers::lent_changed(Picos now) {
+  const double before = peer_share_;
+  place(now);
+  if (options_.expansion || peer_share_ >= before) return;
+  asked_ = *expansion_.link_changed(copy_seconds(options_.layer_block_bytes, true));
+}
+
 double SwappedLayers::copy_seconds(double bytes, bool in) const {
   const auto over = [&](const LinkSpec& link, Tier tier) {
     return link.latency_s + bytes / (rate_of(link, tier, in) * link_share_);

@@ -81,8 +81,8 @@ class SwappedLayers {
         false;  // usable_blocks() may be others now, or the next iteration changes frames
   };
   [[nodiscard]] Played play(const LayerIteration& iteration, Picos now);
-  // What a neighbour lends has changed.
-  void place(Picos now);
+  // What a neighbour lends has changed. Between iterations, before the engine decides on the next.
+  void lent_changed(Picos now);
 
   [[nodiscard]] std::uint32_t frames() const { return frames_; }
   [[nodiscard]] const LayersOutcome& outcome() const { return outcome_; }
@@ -102,6 +102,7 @@ class SwappedLayers {
   [[nodiscard]] layer_swap::StepTiming step(const LayerIteration& iteration, double* computed);
   [[nodiscard]] double change_frames(const LayerIteration& iteration, Picos now);
   void use_frames(std::uint32_t frames, Picos now);
+  void place(Picos now);
 
   SwappedLayersOptions options_;
   layer_swap::Expansion expansion_;
