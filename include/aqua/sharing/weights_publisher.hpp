@@ -61,8 +61,14 @@ class AQUA_API WeightsPublisher {
   //                        (address() faults until then); or the version was superseded meanwhile
   //   unavailable          the keeper went: begin anew
   [[nodiscard]] Result<void> commit();
+  // Likewise, of what is to be the same as something that was published: data_loss names the first
+  // tensor whose digest is not that of `expected`, a manifest laid out as begin()'s. It can only be
+  // destroyed then, and nothing is published.
+  [[nodiscard]] Result<void> commit(const Manifest& expected);
 
  private:
+  [[nodiscard]] Result<void> commit(const Manifest* expected);
+
   struct AQUA_LOCAL Parts;
   explicit WeightsPublisher(std::unique_ptr<Parts> parts) noexcept;
   std::unique_ptr<Parts> parts_;

@@ -46,11 +46,16 @@ TEST_F(Models, AreLoadedListedVerifiedAndRetired) {
   EXPECT_NE(said(load).find("is published"), std::string::npos) << "once is enough";
   EXPECT_EQ(said({"verify", "--model", "m", "--device", "emu:0"}),
             "m 1: 1 tensors are what was published; write protection: enforced\n");
+  EXPECT_EQ(said({"copy", "--model", "m", "--from", "emu:0", "--device", "emu:1"}),
+            "m 1: 1 tensors, 1 MiB\n");
+  EXPECT_EQ(said({"verify", "--model", "m", "--device", "emu:1"}),
+            "m 1: 1 tensors are what was published; write protection: enforced\n");
   EXPECT_NE(said({"list"}).find("m                        1                there "),
             std::string::npos)
       << said({"list"});
   const auto listed = nlohmann::json::parse(said({"--json"}));
-  EXPECT_EQ(listed["models"][0]["bytes"], 2 << 20);
+  EXPECT_EQ(listed["models"][0]["bytes"], 4 << 20);
+  EXPECT_EQ(listed["models"][0]["copies"], 2);
   EXPECT_EQ(listed["models"][0]["shows"], true);
   const auto retired =
       nlohmann::json::parse(said({"retire", "--model", "m", "--version", "1", "--json"}));
@@ -75,6 +80,7 @@ TEST(ModelsLine, WrongArgumentsAreNamed) {
       {{"load", "--file", "f", "--model", "m"}, "needs --version"},
       {{"retire", "--model", "m"}, "needs --version"},
       {{"verify"}, "needs --model"},
+      {{"copy", "--model", "m", "--device", "emu:1"}, "needs --from"},
       {{"verify", "--model", "m", "--shard", "2", "--shards", "2"}, "--shard is not below"},
       {{"load", "--file", "f", "--model", "m", "--version", "1", "--split", "q"}, "PATTERN=AXIS"},
       {{"load", "--file", "f", "--model", "m", "--version", "1", "--split", "q=9"}, "PATTERN=AXIS"},

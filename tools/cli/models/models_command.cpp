@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "aqua/published_memory.hpp"
 #include "aqua/runtime.hpp"
+#include "aqua/sharing/copy_weights.hpp"
 #include "aqua/sharing/models.hpp"
 #include "aqua/sharing/shared_weights.hpp"
 #include "base/concat.hpp"
@@ -22,11 +24,12 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kAbout =
     R"(Usage: aqua models [list] [options]
        aqua models load --file FILE --model NAME --version VERSION --device DEVICE [options]
+       aqua models copy --model NAME --from DEVICE --device DEVICE [options]
        aqua models verify --model NAME --device DEVICE [options]
        aqua models retire --model NAME --version VERSION [options]
 
 What the keeper of this server has of models' weights; loads them from files, once for every engine
-of a device; reads them again and compares their digests; has a version go with its last reader.
+of a device; copies them to another device, where no file is read; reads them again and compares their digests; has a version go with its last reader.
 (docs/operate/keeper.md))";
 
 constexpr std::size_t kHostTier = std::size_t{2} << 20;  // of no use to a loader, and the smallest
@@ -55,10 +58,13 @@ Result<void> check_all_there(const ModelsCommand& command) {
   const bool load = command.action == ModelsAction::load;
   if (command.action == ModelsAction::list) return {};
   AQUA_TRY(needs(!command.load.model.empty(), "--model"));
-  if (command.action != ModelsAction::verify) {
+  const bool newest =
+      command.action == ModelsAction::verify || command.action == ModelsAction::copy;
+  if (!newest) {
     AQUA_TRY(needs(!command.load.version.empty(), "--version"));
   }
   if (load) AQUA_TRY(needs(!command.files.empty(), "--file"));
+  if (command.action == ModelsAction::copy) AQUA_TRY(needs(!command.from.empty(), "--from"));
   if (command.slab_mib % 2 != 0) return bad("--slab-mib is not even");
   if (command.load.shard >= command.load.shards) return bad("--shard is not below --shards");
   return {};
@@ -99,17 +105,34 @@ Result<std::string> list(const ModelsCommand& command) {
   return out.str();
 }
 
-Result<Runtime> open_runtime(const ModelsCommand& command, std::size_t emulated_bytes) {
-  return Runtime::open({.device = command.device,
+Result<Runtime> open_runtime(const std::string& device, std::size_t emulated_bytes) {
+  return Runtime::open({.device = device,
                         .coordinator = "none",
                         .host_bytes = kHostTier,
                         .curve_directory = "off",
                         .emulated = {.total_bytes = emulated_bytes}});
 }
 
+// An emulated GPU is as large as is asked for.
+constexpr std::size_t kLargeEmulated = std::size_t{256} << 30;
+
+std::string published(const ModelsCommand& command, const sharing::LoadedWeights& loaded) {
+  const std::string& model = command.load.model;
+  if (command.json) {
+    return Json{{"model", model},
+                {"version", loaded.version},
+                {"tensors", loaded.tensors},
+                {"bytes", loaded.bytes},
+                {"slab_bytes", loaded.slab_bytes}}
+               .dump(2) +
+           "\n";
+  }
+  return concat(model, " ", loaded.version, ": ", loaded.tensors, " tensors, ", loaded.bytes >> 20,
+                " MiB\n");
+}
+
 Result<std::string> load(const ModelsCommand& command) {
-  // An emulated GPU is as large as is asked for.
-  AQUA_ASSIGN(Runtime runtime, open_runtime(command, std::size_t{256} << 30));
+  AQUA_ASSIGN(Runtime runtime, open_runtime(command.device, kLargeEmulated));
   sharing::LoadOptions options = command.load;
   options.slab_bytes = command.slab_mib << 20;
   report::ProgressLine progress(stderr, report::ProgressLine::Where::terminals, "load");
@@ -117,21 +140,28 @@ Result<std::string> load(const ModelsCommand& command) {
     progress.show(options.model, done, of);
   };
   AQUA_ASSIGN(const auto loaded, sharing::load_weights(runtime, command.files, options));
-  if (command.json) {
-    return Json{{"model", options.model},
-                {"version", options.version},
-                {"tensors", loaded.tensors},
-                {"bytes", loaded.bytes},
-                {"slab_bytes", loaded.slab_bytes}}
-               .dump(2) +
-           "\n";
-  }
-  return concat(options.model, " ", options.version, ": ", loaded.tensors, " tensors, ",
-                loaded.bytes >> 20, " MiB\n");
+  return published(command, loaded);
+}
+
+Result<std::string> copy(const ModelsCommand& command) {
+  AQUA_ASSIGN(Runtime from, open_runtime(command.from, kLargeEmulated));
+  AQUA_ASSIGN(Runtime to, open_runtime(command.device, kLargeEmulated));
+  report::ProgressLine progress(stderr, report::ProgressLine::Where::terminals, "copy");
+  AQUA_ASSIGN(const auto copied,
+              sharing::copy_weights(to, {.model = command.load.model,
+                                         .version = command.load.version,
+                                         .shard = command.load.shard,
+                                         .shards = command.load.shards,
+                                         .from = PublishedMemory::device_of(from),
+                                         .keeper = command.load.keeper,
+                                         .on_progress = [&](std::uint64_t done, std::uint64_t of) {
+                                           progress.show(command.load.model, done, of);
+                                         }}));
+  return published(command, copied);
 }
 
 Result<std::string> verify(const ModelsCommand& command) {
-  AQUA_ASSIGN(Runtime runtime, open_runtime(command, std::size_t{1} << 30));
+  AQUA_ASSIGN(Runtime runtime, open_runtime(command.device, std::size_t{1} << 30));
   AQUA_ASSIGN(auto weights,
               sharing::SharedWeights::attach(runtime, {.model = command.load.model,
                                                        .version = command.load.version,
@@ -161,8 +191,9 @@ CommandLine models_line(ModelsCommand& command) {
             "GGUF or safetensors; several where the model is in several")
       .text("--model", command.load.model, "NAME", "as engines ask for it")
       .text("--version", command.load.version, "VERSION",
-            "of these weights; to verify the newest where it is left out")
+            "of these weights; to copy or verify the newest where it is left out")
       .text("--device", command.device, "DEVICE", "cuda:N, GPU-UUID or emu:N; else $AQUA_DEVICE")
+      .text("--from", command.from, "DEVICE", "that has the weights to copy")
       .number("--shard", command.load.shard, 0, 4095, "I", "which part, for engines of several")
       .number("--shards", command.load.shards, 1, 4096, "N", "of how many")
       .list("--split", command.split, "PATTERN=AXIS",
@@ -178,6 +209,7 @@ Result<ModelsCommand> parse_models(std::span<const std::string_view> arguments) 
   ModelsCommand command;
   auto action = take_action<ModelsAction>(arguments, {{"list", ModelsAction::list},
                                                       {"load", ModelsAction::load},
+                                                      {"copy", ModelsAction::copy},
                                                       {"verify", ModelsAction::verify},
                                                       {"retire", ModelsAction::retire}});
   if (!action.ok()) return bad(action.error().message);
@@ -194,6 +226,8 @@ Result<std::string> run_models(const ModelsCommand& command) {
       return list(command);
     case ModelsAction::load:
       return load(command);
+    case ModelsAction::copy:
+      return copy(command);
     case ModelsAction::verify:
       return verify(command);
     case ModelsAction::retire:

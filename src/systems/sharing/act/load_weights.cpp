@@ -64,7 +64,8 @@ Result<LoadedWeights> load_weights(Runtime& runtime, const std::vector<std::stri
   AQUA_TRY(copy(plan, sources, publisher, options));
   for (const auto& source : sources) AQUA_TRY(source->check_unchanged());
   AQUA_TRY(publisher.commit());
-  LoadedWeights loaded{.tensors = plan.manifest.tensors.size(),
+  LoadedWeights loaded{.version = options.version,
+                       .tensors = plan.manifest.tensors.size(),
                        .slab_bytes = slab_bytes(plan.manifest)};
   for (const Run& run : plan.runs) loaded.bytes += run.bytes;
   return loaded;

@@ -22,7 +22,7 @@ struct WeightsPublisher::Parts {
   PublishedMemory memory;
   std::size_t handed_over = 0;  // slabs that the keeper has
 
-  [[nodiscard]] Result<void> digest();
+  [[nodiscard]] Result<void> digest(const Manifest* expected);
   [[nodiscard]] Result<void> hand_over(const std::vector<SlabDescriptor>& slabs);
 };
 
@@ -63,11 +63,15 @@ Result<void> WeightsPublisher::write(std::size_t tensor, std::uint64_t offset,
   return parts_->memory.write(manifest.tensors[tensor].offset + offset, from, bytes);
 }
 
-Result<void> WeightsPublisher::Parts::digest() {
+Result<void> WeightsPublisher::Parts::digest(const Manifest* expected) {
   Digester digester(memory);
-  for (TensorInfo& tensor : manifest.tensors) {
+  for (std::size_t i = 0; i < manifest.tensors.size(); ++i) {
+    TensorInfo& tensor = manifest.tensors[i];
     if (tensor.view_of) continue;
     AQUA_ASSIGN(tensor.digest, digester.digest(tensor.offset, tensor_bytes(manifest, tensor)));
+    if (expected == nullptr || tensor.digest == expected->tensors.at(i).digest) continue;
+    return Error{Code::data_loss, concat("publish: ", manifest.model, " ", manifest.version, ": ",
+                                         tensor.name, " is not what it is to be")};
   }
   return {};
 }
@@ -93,10 +97,23 @@ Result<void> WeightsPublisher::Parts::hand_over(const std::vector<SlabDescriptor
 }
 
 Result<void> WeightsPublisher::commit() {
+  return commit(nullptr);
+}
+
+Result<void> WeightsPublisher::commit(const Manifest& expected) {
+  if (expected.tensors.size() != parts_->manifest.tensors.size()) {
+    return Error{Code::invalid_argument,
+                 concat("publish: ", expected.tensors.size(), " tensors are expected of ",
+                        parts_->manifest.tensors.size())};
+  }
+  return commit(&expected);
+}
+
+Result<void> WeightsPublisher::commit(const Manifest* expected) {
   Parts& parts = *parts_;
   step("seal");
   AQUA_TRY(parts.memory.seal());
-  AQUA_TRY(parts.digest());
+  AQUA_TRY(parts.digest(expected));
   AQUA_ASSIGN(const auto slabs, parts.memory.descriptors());
   AQUA_TRY(parts.hand_over(slabs));
   parts_.reset();

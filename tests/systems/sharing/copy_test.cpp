@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights that go from one device to another: the same bytes, and nothing where they are not.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "aqua/published_memory.hpp"
+#include "aqua/runtime.hpp"
+#include "aqua/sharing/copy_weights.hpp"
+#include "aqua/sharing/models.hpp"
+#include "aqua/sharing/shared_weights.hpp"
+#include "aqua/sharing/weights_publisher.hpp"
+#include "tests/keeper/keeper_process.hpp"
+#include "tests/systems/sharing/small_model.hpp"
+
+namespace aqua::sharing {
+namespace {
+
+using namespace aqua::literals;
+
+class CopiedWeights : public ::testing::Test {
+ protected:
+  static Runtime open(const char* device) {
+    return Runtime::open({.device = device,
+                          .coordinator = "none",
+                          .host_bytes = 2_MiB,
+                          .emulated = {.total_bytes = 32_MiB}})
+        .value();
+  }
+  void publish(std::uint64_t seed) {
+    auto publisher = WeightsPublisher::begin(here_, small_model("1"), keeper_.socket());
+    ASSERT_TRUE(publisher.ok()) << publisher.error().message;
+    ASSERT_TRUE(fill(*publisher, small_model("1"), seed).ok());
+    ASSERT_TRUE(publisher->commit().ok());
+  }
+  [[nodiscard]] CopyOptions options() {
+    return {
+        .model = "small", .from = PublishedMemory::device_of(here_), .keeper = keeper_.socket()};
+  }
+  void expect_refused(const Result<LoadedWeights>& copied, Code code, const std::string& words) {
+    ASSERT_FALSE(copied.ok()) << words;
+    EXPECT_EQ(copied.error().code, code) << copied.error().message;
+    EXPECT_NE(copied.error().message.find(words), std::string::npos) << copied.error().message;
+  }
+  [[nodiscard]] ModelStatus model() { return list_models(keeper_.socket()).value().front(); }
+
+  test::KeeperProcess keeper_;
+  Runtime here_ = open("emu:0");
+  Runtime there_ = open("emu:1");
+};
+
+TEST_F(CopiedWeights, AreThereByteForByteAndOutliveTheFirst) {
+  publish(7);
+  std::uint64_t told = 0, of = 0;
+  CopyOptions wanted = options();
+  wanted.on_progress = [&](std::uint64_t done, std::uint64_t all) {
+    EXPECT_GT(done, told);
+    EXPECT_EQ(model().readers, 1U) << "they are claimed meanwhile";
+    told = done;
+    of = all;
+  };
+  const auto copied = copy_weights(there_, wanted);
+  ASSERT_TRUE(copied.ok()) << copied.error().message;
+  EXPECT_EQ(copied->tensors, 3U);
+  EXPECT_EQ(copied->bytes, std::uint64_t{769} * 4096);
+  EXPECT_EQ(copied->slab_bytes, 4_MiB);
+  EXPECT_EQ(told, copied->bytes);
+  EXPECT_EQ(of, copied->bytes);
+  EXPECT_EQ(model().copies, 2U);
+  EXPECT_EQ(model().readers, 0U);
+
+  auto weights = SharedWeights::attach(there_, {.model = "small", .keeper = keeper_.socket()});
+  ASSERT_TRUE(weights.ok()) << weights.error().message;
+  for (const std::size_t tensor : {0U, 2U}) {
+    const WeightTensor found = weights->tensor(tensor);
+    const auto expected = small_bytes(found.bytes, 7, tensor);
+    EXPECT_EQ(std::memcmp(found.address, expected.data(), expected.size()), 0);
+  }
+  EXPECT_TRUE(weights->verify().ok());
+  EXPECT_EQ(weights->protection(), WriteProtection::enforced);
+}
+
+TEST_F(CopiedWeights, WhatCannotBeCopiedIsNamed) {
+  expect_refused(copy_weights(there_, options()), Code::not_found, "small is not there");
+  publish(7);
+  CopyOptions wanted = options();
+  wanted.model.clear();
+  expect_refused(copy_weights(there_, wanted), Code::invalid_argument, "no model is named");
+  wanted = options();
+  wanted.version = "2";
+  expect_refused(copy_weights(there_, wanted), Code::not_found, "small 2");
+  wanted = options();
+  wanted.from = "emu:0";
+  expect_refused(copy_weights(there_, wanted), Code::invalid_argument, "emu:0");
+  expect_refused(copy_weights(here_, options()), Code::invalid_argument, "to the same");
+  Runtime other = open("emu:2");
+  wanted = options();
+  wanted.from = PublishedMemory::device_of(other);
+  expect_refused(copy_weights(there_, wanted), Code::failed_precondition, "is not on");
+  EXPECT_EQ(model().copies, 1U) << "nothing is left of all that";
+  ASSERT_TRUE(copy_weights(there_, options()).ok());
+  expect_refused(copy_weights(there_, options()), Code::already_exists, "is published");
+  EXPECT_EQ(model().readers, 0U);
+}
+
+TEST_F(CopiedWeights, WhatHasComeOtherwiseIsNotPublished) {
+  publish(7);
+  const Manifest expected =
+      SharedWeights::attach(here_, {.model = "small", .keeper = keeper_.socket()})->manifest();
+  {
+    auto publisher = WeightsPublisher::begin(there_, expected, keeper_.socket());
+    ASSERT_TRUE(publisher.ok()) << publisher.error().message;
+    ASSERT_TRUE(fill(*publisher, expected, 7).ok());
+    const std::byte wrong{0x5A};
+    ASSERT_TRUE(publisher->write(2, 100, &wrong, 1).ok());
+    const auto committed = publisher->commit(expected);
+    ASSERT_FALSE(committed.ok());
+    EXPECT_EQ(committed.error().code, Code::data_loss);
+    EXPECT_NE(committed.error().message.find("norm"), std::string::npos)
+        << committed.error().message;
+  }
+  EXPECT_EQ(model().copies, 1U);
+  EXPECT_TRUE(copy_weights(there_, options()).ok()) << "its name is free again";
+}
+
+}  // namespace
+}  // namespace aqua::sharing
