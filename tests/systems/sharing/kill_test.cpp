@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <random>
@@ -13,6 +14,7 @@
 #include "aqua/sharing/models.hpp"
 #include "tests/keeper/kept_descriptors.hpp"
 #include "tests/keeper/peer_program.hpp"
+#include "tests/systems/sharing/model_bytes.hpp"
 
 namespace aqua::sharing {
 namespace {
@@ -93,6 +95,46 @@ TEST_P(ReaderAtStep, WhoseKeeperIsKilledThereHasAllOfItOrNothing) {
     EXPECT_EQ(reader.answer(), "1");
     EXPECT_EQ(reader.ask("check 7"), "ok");
   }
+}
+
+class CopierAtStep : public KilledWeights, public ::testing::WithParamInterface<Step> {};
+INSTANTIATE_TEST_SUITE_P(Copy, CopierAtStep,
+                         ::testing::Values("attach", "map", "copy", "seal", "publish", "commit"),
+                         [](const auto& step) { return step.param; });
+
+TEST_P(CopierAtStep, KilledThereItLeavesNothingAndAnotherCopies) {
+  test::PeerProgram publisher(keeper_.socket());
+  ASSERT_EQ(publisher.ask("publish 1 7"), "ok");
+  const std::ptrdiff_t before = test::kept_descriptors(keeper_);
+  test::PeerProgram copier(keeper_.socket());
+  ASSERT_EQ(copier.ask("stop-at " + GetParam()), "ok");
+  ASSERT_EQ(copier.ask("copy 1"), "at " + GetParam());
+  copier.kill();
+  const ModelStatus left = models().front();
+  EXPECT_EQ(left.copies, 1U);
+  EXPECT_EQ(left.readers + left.filling, 0U);
+  EXPECT_EQ(test::kept_descriptors(keeper_), before);
+  EXPECT_EQ(publisher.ask("copy 1"), "ok");
+  EXPECT_EQ(publisher.ask("check-copy 7"), "ok");
+  EXPECT_EQ(models().front().copies, 2U);
+}
+
+TEST_F(KilledWeights, ALoaderThatIsKilledWhileItReadsLeavesNothingAndAnotherLoads) {
+  const aqua::testing::TempDir directory;
+  const std::string file = directory / "weights";
+  std::ofstream(file, std::ios::binary) << safetensors_bytes(
+      R"({"w": {"dtype": "F16", "shape": [512, 1024], "data_offsets": [0, 1048576]}})", 1 << 20);
+  const std::ptrdiff_t before = test::kept_descriptors(keeper_);
+  test::PeerProgram loader(keeper_.socket());
+  ASSERT_EQ(loader.ask("stop-at read"), "ok");
+  ASSERT_EQ(loader.ask("load " + file + " 1"), "at read");
+  EXPECT_EQ(models().front().filling, 1U);
+  loader.kill();
+  EXPECT_TRUE(models().empty());
+  EXPECT_EQ(test::kept_descriptors(keeper_), before);
+  test::PeerProgram next(keeper_.socket());
+  EXPECT_EQ(next.ask("load " + file + " 1"), "ok");
+  EXPECT_EQ(next.ask("attach 1"), "1");
 }
 
 TEST_F(KilledWeights, AReaderThatIsKilledLetsASupersededVersionGo) {

@@ -5,12 +5,18 @@
 //   attach VERSION         attaches that version, or the newest for "-"; answers its version
 //   check SEED             "ok" when every byte is the seed's
 //   suspend, resume
+//   load FILE VERSION      publishes what the file has, under the small model's name
+//   copy VERSION           copies that version of the small model to emu:1
+//   check-copy SEED        "ok" when every byte of it there is the seed's
 #include <cstring>
 #include <istream>
 #include <optional>
 #include <string>
 
+#include "aqua/published_memory.hpp"
 #include "aqua/runtime.hpp"
+#include "aqua/sharing/copy_weights.hpp"
+#include "aqua/sharing/load_weights.hpp"
 #include "aqua/sharing/shared_weights.hpp"
 #include "aqua/sharing/weights_publisher.hpp"
 #include "tests/keeper/obey.hpp"
@@ -29,9 +35,12 @@ class Peer {
   std::string obey(const std::string& verb, std::istream& words) {
     if (verb == "publish") return publish(words);
     if (verb == "attach") return attach(words);
-    if (verb == "check") return check(words);
+    if (verb == "check") return check(*weights_, words);
     if (verb == "suspend") return outcome(weights_->suspend());
     if (verb == "resume") return outcome(weights_->resume());
+    if (verb == "load") return load(words);
+    if (verb == "copy") return copy(words);
+    if (verb == "check-copy") return check_copy(words);
     return "what is '" + verb + "'?";
   }
 
@@ -56,25 +65,45 @@ class Peer {
     weights_ = std::move(*attached);
     return weights_->manifest().version;
   }
-  std::string check(std::istream& words) {
+  std::string load(std::istream& words) {
+    std::string file;
+    LoadOptions options{.model = "small", .slab_bytes = 2_MiB, .keeper = keeper_};
+    words >> file >> options.version;
+    return outcome(load_weights(runtime_, {file}, options));
+  }
+  std::string copy(std::istream& words) {
+    CopyOptions options{
+        .model = "small", .from = aqua::PublishedMemory::device_of(runtime_), .keeper = keeper_};
+    words >> options.version;
+    return outcome(copy_weights(there_, options));
+  }
+  std::string check_copy(std::istream& words) {
+    auto attached = SharedWeights::attach(there_, {.model = "small", .keeper = keeper_});
+    if (!attached.ok()) return outcome(attached);
+    return check(*attached, words);
+  }
+  static std::string check(SharedWeights& weights, std::istream& words) {
     std::uint64_t seed = 0;
     words >> seed;
-    for (std::size_t i = 0; i < weights_->manifest().tensors.size(); ++i) {
-      if (weights_->manifest().tensors[i].view_of) continue;
-      const WeightTensor tensor = weights_->tensor(i);
+    for (std::size_t i = 0; i < weights.manifest().tensors.size(); ++i) {
+      if (weights.manifest().tensors[i].view_of) continue;
+      const WeightTensor tensor = weights.tensor(i);
       const auto expected = small_bytes(tensor.bytes, seed, i);
       if (std::memcmp(tensor.address, expected.data(), expected.size()) != 0)
         return "wrong bytes in " + tensor.info->name;
     }
-    return outcome(weights_->verify());
+    return outcome(weights.verify());
+  }
+  static aqua::Runtime open(const char* device) {
+    return aqua::Runtime::open({.device = device,
+                                .coordinator = "none",
+                                .host_bytes = 2_MiB,
+                                .emulated = {.total_bytes = 32_MiB}})
+        .value();
   }
 
   const std::string keeper_;
-  aqua::Runtime runtime_ = aqua::Runtime::open({.device = "emu:0",
-                                                .coordinator = "none",
-                                                .host_bytes = 2_MiB,
-                                                .emulated = {.total_bytes = 32_MiB}})
-                               .value();
+  aqua::Runtime runtime_ = open("emu:0"), there_ = open("emu:1");
   std::optional<SharedWeights> weights_;
 };
 

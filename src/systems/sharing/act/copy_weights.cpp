@@ -26,6 +26,7 @@ Result<std::uint64_t> copy_tensors(const Manifest& manifest, const PublishedMemo
     const std::uint64_t bytes = tensor.view_of ? 0 : tensor_bytes(manifest, tensor);
     for (std::uint64_t at = 0; at < bytes;) {
       const std::uint64_t part = std::min(bytes - at, kCopiedAtOnce);
+      step("copy");
       AQUA_TRY(publisher.write(i, at, source.address() + tensor.offset + at, part));
       at += part;
       done += part;

@@ -6,6 +6,7 @@
 
 #include "aqua/sharing/weights_publisher.hpp"
 #include "base/concat.hpp"
+#include "base/step.hpp"
 #include "base/try.hpp"
 #include "systems/sharing/act/file_source.hpp"
 #include "systems/sharing/decide/load_plan.hpp"
@@ -35,6 +36,7 @@ Result<void> copy(const LoadPlan& plan, const Sources& sources, WeightsPublisher
     const std::uint64_t first = run.offset - plan.manifest.tensors[run.tensor].offset;
     for (std::uint64_t at = 0; at < run.bytes;) {
       const std::size_t part = std::min<std::uint64_t>(run.bytes - at, kPieceBytes);
+      step("read");
       AQUA_TRY(sources[run.file]->read(run.file_offset + at, std::span(buffer).first(part)));
       AQUA_TRY(publisher.write(run.tensor, first + at, buffer.data(), part));
       at += part;
