@@ -36,7 +36,8 @@ class AQUA_API PublishedMemory {
   //   resource_exhausted  the device has less
   [[nodiscard]] static Result<PublishedMemory> create(Runtime& runtime,
                                                       const std::vector<std::size_t>& slabs);
-  // Maps what another process has published on this device. invalid_argument: no slab, a size that
+  // Maps what another process has published on this device, or on one that is its peer.
+  // invalid_argument: no slab, a size that
   // is not the slab's, or a descriptor of anything but a sealed slab.
   [[nodiscard]] static Result<PublishedMemory> open(Runtime& runtime,
                                                     const std::vector<SlabDescriptor>& slabs);
@@ -52,8 +53,9 @@ class AQUA_API PublishedMemory {
   [[nodiscard]] std::byte* address() const noexcept;
   [[nodiscard]] std::size_t bytes() const noexcept;  // of all slabs
 
-  // Copies `bytes` from host memory, or from memory of this device, to `offset`; blocks until they
-  // are there. What kernels write to address() comes from other streams: see it complete first.
+  // Copies `bytes` from host memory, or from what this device has mapped, to `offset`; blocks until
+  // they are there. What kernels write to address() comes from other streams: see it complete
+  // first.
   //   invalid_argument     beyond the slabs
   //   failed_precondition  nothing is mapped, or this process is a fork
   //   permission_denied    it is sealed

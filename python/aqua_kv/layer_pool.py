@@ -288,8 +288,8 @@ class LayerPool(Owned):
         return done.value != 0
 
     def propose(self) -> int:
-        """The frames that the steps measured so far ask for; those there are, without a goal. Ranks
-        of one model resize() to the most that any of them proposes."""
+        """The frames that the steps measured so far ask for, and where layers lie now; those there
+        are, without a goal. Ranks of one model resize() to the most that any of them proposes."""
         frames = ctypes.c_uint32()
         error = lib.aqua_layer_pool_propose(self._handle, frames)
         if error:

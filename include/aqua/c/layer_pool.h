@@ -189,8 +189,9 @@ AQUA_CALL aqua_error* aqua_layer_pool_resize(aqua_layer_pool pool, uint32_t fram
 AQUA_CALL aqua_error* aqua_layer_pool_resize_with(aqua_layer_pool pool, uint32_t frames,
                                                   aqua_block_pool blocks, aqua_stream stream,
                                                   int* done);
-/* The frames that the steps measured so far ask for; those there are, without a goal. Waits for
- * nothing. Ranks of one model resize to the most that any of them proposes. */
+/* The frames that the steps measured so far ask for, and where layers lie now; those there are,
+ * without a goal. Waits for nothing. Ranks of one model resize to the most that any of them
+ * proposes. */
 AQUA_CALL aqua_error* aqua_layer_pool_propose(aqua_layer_pool pool, uint32_t* frames);
 /* As aqua_layer_pool_resize_with() to what is proposed; does nothing where the frames are those.
  * What has no room (resource_exhausted) is not proposed again for long. */

@@ -41,13 +41,15 @@ namespace aqua {
 struct PrefixCacheOptions {
   // index.block_tokens is a multiple of the engine's block; capacity_blocks bounds the memory.
   prefix::PrefixOptions index{};
-  std::uint32_t engine_block_tokens = 16;  // tokens in a block of the Layout
+  std::uint32_t engine_block_tokens = 16;  // tokens in a block of the engine's
 };
 
 // How blocks go to tensors and back where the engine's cache is no memory that a Layout describes:
-// of a LayerPool its packed_bytes(1), its offload() and its fetch(). Both are called within fetch()
-// and store(), and queue copies in order with the stream and with what was queued on the tensor
-// before, as the runtime's do.
+// of a LayerPool its packed_bytes(1), its offload() and its fetch(). Both are called within the
+// cache's calls of these kinds, and queue copies in order with the stream and with what was queued
+// on the tensor before, as the runtime's do. What they refer to must live, and stay where it is, as
+// long as the cache. Errors are the caller's, but for two: resource_exhausted of an offload is want
+// of room, and data_loss of a fetch from a tensor whose bytes are lost ends the match there.
 struct PrefixCopies {
   std::size_t block_bytes = 0;  // that one of the engine's blocks takes in a tensor
   std::function<Result<Ticket>(BlockList from, AquaTensor& to, Stream stream)> offload{};

@@ -21,7 +21,7 @@ namespace aqua::sharing {
 
 struct CopyOptions {
   std::string model{};
-  std::string version{};  // empty: the newest that is there with all of its shards
+  std::string version{};  // empty: the newest with all of its shards that `from` has
   std::uint32_t shard = 0, shards = 1;
   std::string from{};    // the device that has them, as PublishedMemory::device_of() names it
   std::string keeper{};  // as WeightsOptions::keeper
@@ -29,13 +29,13 @@ struct CopyOptions {
   std::function<void(std::uint64_t done, std::uint64_t of)> on_progress{};
 };
 
-// Publishes them on the runtime's device. Blocks until the keeper has them. What is there is
-// digested again, and published only where each tensor is what it was.
+// Publishes them on the runtime's device. Blocks until the keeper has them. The copy is digested,
+// and published only where each tensor's digest is that of the source. Meanwhile both count as
+// mapped by the runtime (MemoryBudget::shared_bytes).
 //   invalid_argument     no model, or a device that is none or the runtime's own
-//   failed_precondition  the keeper has none on `from`
-//   data_loss            a tensor has come otherwise; nothing is published
-// and the errors of SharedWeights::attach(), WeightsPublisher::begin() and commit(). The device
-// must be able to map the memory of `from`: two GPUs must be peers.
+//   failed_precondition  the keeper has none on `from`; or two GPUs are no peers
+//   data_loss            a tensor's digest differs; nothing is published
+// and the errors of SharedWeights::attach(), WeightsPublisher::begin() and commit().
 [[nodiscard]] AQUA_API Result<LoadedWeights> copy_weights(Runtime& runtime,
                                                           const CopyOptions& options);
 

@@ -50,7 +50,8 @@ class AQUA_API WeightsPublisher {
 
   // Device address of the first slab's first byte; the others follow without a gap.
   [[nodiscard]] std::byte* address() const noexcept;
-  // Copies to a byte of a tensor of the manifest, from host memory or this device's; blocks.
+  // Copies to a byte of a tensor of the manifest, from host memory or what this device has mapped;
+  // blocks.
   // invalid_argument: beyond the tensor, or no such tensor.
   [[nodiscard]] Result<void> write(std::size_t tensor, std::uint64_t offset, const std::byte* from,
                                    std::uint64_t bytes);
@@ -62,8 +63,8 @@ class AQUA_API WeightsPublisher {
   //   unavailable          the keeper went: begin anew
   [[nodiscard]] Result<void> commit();
   // Likewise, of what is to be the same as something that was published: data_loss names the first
-  // tensor whose digest is not that of `expected`, a manifest laid out as begin()'s. It can only be
-  // destroyed then, and nothing is published.
+  // tensor whose digest is not that of `expected`. Nothing is published then, nor by a later call.
+  // invalid_argument: `expected` is laid out in another way than begin()'s manifest.
   [[nodiscard]] Result<void> commit(const Manifest& expected);
 
  private:

@@ -49,7 +49,7 @@ class CopiedWeights : public ::testing::Test {
   Runtime there_ = open("emu:1");
 };
 
-TEST_F(CopiedWeights, AreThereByteForByteAndOutliveTheFirst) {
+TEST_F(CopiedWeights, AreThereByteForByte) {
   publish(7);
   std::uint64_t told = 0, of = 0;
   CopyOptions wanted = options();
@@ -80,6 +80,29 @@ TEST_F(CopiedWeights, AreThereByteForByteAndOutliveTheFirst) {
   EXPECT_EQ(weights->protection(), WriteProtection::enforced);
 }
 
+// In several pieces, and over five slabs.
+TEST_F(CopiedWeights, ALargeTensorIsThereByteForByte) {
+  constexpr std::uint64_t kBytes = 9_MiB + 77;
+  Manifest manifest{.model = "small", .version = "1"};
+  manifest.types = {{.name = "U8", .bytes = 1}};
+  manifest.tensors = {{.name = "large", .shape = {kBytes}}};
+  ASSERT_TRUE(lay_out(manifest, 2_MiB).ok());
+  const auto bytes = small_bytes(kBytes, 3, 0);
+  auto publisher = WeightsPublisher::begin(here_, manifest, keeper_.socket());
+  ASSERT_TRUE(publisher.ok()) << publisher.error().message;
+  ASSERT_TRUE(publisher->write(0, 0, bytes.data(), bytes.size()).ok());
+  ASSERT_TRUE(publisher->commit().ok());
+  unsigned pieces = 0;
+  CopyOptions wanted = options();
+  wanted.on_progress = [&](std::uint64_t, std::uint64_t) { ++pieces; };
+  ASSERT_TRUE(copy_weights(there_, wanted).ok());
+  EXPECT_GT(pieces, 1U);
+  const auto weights =
+      SharedWeights::attach(there_, {.model = "small", .keeper = keeper_.socket()});
+  ASSERT_TRUE(weights.ok());
+  EXPECT_EQ(std::memcmp(weights->find("large")->address, bytes.data(), kBytes), 0);
+}
+
 TEST_F(CopiedWeights, WhatCannotBeCopiedIsNamed) {
   expect_refused(copy_weights(there_, options()), Code::not_found, "small is not there");
   publish(7);
@@ -92,7 +115,7 @@ TEST_F(CopiedWeights, WhatCannotBeCopiedIsNamed) {
   wanted = options();
   wanted.from = "emu:0";
   expect_refused(copy_weights(there_, wanted), Code::invalid_argument, "emu:0");
-  expect_refused(copy_weights(here_, options()), Code::invalid_argument, "to the same");
+  expect_refused(copy_weights(here_, options()), Code::invalid_argument, "own device");
   Runtime other = open("emu:2");
   wanted = options();
   wanted.from = PublishedMemory::device_of(other);
@@ -110,6 +133,9 @@ TEST_F(CopiedWeights, WhatHasComeOtherwiseIsNotPublished) {
   {
     auto publisher = WeightsPublisher::begin(there_, expected, keeper_.socket());
     ASSERT_TRUE(publisher.ok()) << publisher.error().message;
+    Manifest other = expected;
+    other.tensors[2].name = "other";
+    EXPECT_EQ(publisher->commit(other).error().code, Code::invalid_argument);
     ASSERT_TRUE(fill(*publisher, expected, 7).ok());
     const std::byte wrong{0x5A};
     ASSERT_TRUE(publisher->write(2, 100, &wrong, 1).ok());
@@ -118,6 +144,8 @@ TEST_F(CopiedWeights, WhatHasComeOtherwiseIsNotPublished) {
     EXPECT_EQ(committed.error().code, Code::data_loss);
     EXPECT_NE(committed.error().message.find("norm"), std::string::npos)
         << committed.error().message;
+    EXPECT_EQ(publisher->commit().error().code, Code::data_loss) << "nor without being compared";
+    EXPECT_EQ(publisher->commit(expected).error().code, Code::data_loss);
   }
   EXPECT_EQ(model().copies, 1U);
   EXPECT_TRUE(copy_weights(there_, options()).ok()) << "its name is free again";

@@ -28,8 +28,9 @@ constexpr const char* kAbout =
        aqua models verify --model NAME --device DEVICE [options]
        aqua models retire --model NAME --version VERSION [options]
 
-What the keeper of this server has of models' weights; loads them from files, once for every engine
-of a device; copies them to another device, where no file is read; reads them again and compares their digests; has a version go with its last reader.
+What the keeper of this server has of models' weights. load reads them from files, once for every
+engine of a device; copy brings them to another device, where no file is read; verify reads what is
+published again and compares its digests; retire has a version go with its last reader.
 (docs/operate/keeper.md))";
 
 constexpr std::size_t kHostTier = std::size_t{2} << 20;  // of no use to a loader, and the smallest
@@ -191,7 +192,7 @@ CommandLine models_line(ModelsCommand& command) {
             "GGUF or safetensors; several where the model is in several")
       .text("--model", command.load.model, "NAME", "as engines ask for it")
       .text("--version", command.load.version, "VERSION",
-            "of these weights; to copy or verify the newest where it is left out")
+            "of these weights; left out, the newest on the device is copied or verified")
       .text("--device", command.device, "DEVICE", "cuda:N, GPU-UUID or emu:N; else $AQUA_DEVICE")
       .text("--from", command.from, "DEVICE", "that has the weights to copy")
       .number("--shard", command.load.shard, 0, 4095, "I", "which part, for engines of several")

@@ -128,7 +128,10 @@ void SwappedLayers::lent_changed(Picos now) {
   const double before = peer_share_;
   place(now);
   if (options_.expansion || peer_share_ >= before) return;
-  asked_ = *expansion_.link_changed(copy_seconds(options_.layer_block_bytes, true));
+  // As steps measure it: the latency of a copy is that of all its blocks.
+  const auto blocks = static_cast<double>(std::max<std::uint64_t>(read_, 1));
+  asked_ =
+      *expansion_.link_changed(copy_seconds(blocks * options_.layer_block_bytes, true) / blocks);
 }
 
 double SwappedLayers::copy_seconds(double bytes, bool in) const {
@@ -208,6 +211,7 @@ SwappedLayers::Played SwappedLayers::play(const LayerIteration& iteration, Picos
   layer_swap::StepTiming timing{.seconds = computed};
   if (!all_home) timing = step(iteration, &computed);
   outcome_.iterations += 1;
+  read_ = iteration.read;
   outcome_.layer_seconds += timing.seconds * options_.layers / frames_;
   outcome_.seconds += timing.seconds;
   if (iteration.blocks * 20 >= usable_blocks() * std::uint64_t{19} && !outcome_.full_at) {

@@ -81,7 +81,7 @@ class SwappedLayers {
         false;  // usable_blocks() may be others now, or the next iteration changes frames
   };
   [[nodiscard]] Played play(const LayerIteration& iteration, Picos now);
-  // What a neighbour lends has changed. Between iterations, before the engine decides on the next.
+  // What a neighbour lends has changed. Frames follow with the next iteration that is played.
   void lent_changed(Picos now);
 
   [[nodiscard]] std::uint32_t frames() const { return frames_; }
@@ -116,6 +116,7 @@ class SwappedLayers {
   double link_share_ = 1;                       // of the link, that others leave
   std::size_t link_changes_done_ = 0;
   std::uint64_t waiting_ = 0;  // blocks of those that have none
+  std::uint64_t read_ = 0;     // blocks, by the last iteration
   LayersOutcome outcome_;
 };
 

@@ -83,13 +83,16 @@ std::pair<Tier, double> LayerPool::Impl::measure_link(bool host_only) {
 }
 
 // Layers that were moved out of lent memory take longer to come in. What moves up again is seen by
-// the steps.
+// the steps; where nothing streams any more, Expansion tries anew after a while. A change of frames
+// that is under way is completed first. What moved while one was made is not seen here: the stalls
+// are.
 void LayerPool::Impl::follow_link() {
+  if (change_) return;
   const std::size_t all = away_.bytes(), peer = away_.peer_bytes();
   const bool evacuated = all == away_bytes_ && peer < away_peer_bytes_;
   away_bytes_ = all;
   away_peer_bytes_ = peer;
-  if (!evacuated || !(peer_seconds_ > 0) || !(host_seconds_ > 0)) return;
+  if (!evacuated || !(host_seconds_ > 0) || (peer > 0 && !(peer_seconds_ > 0))) return;
   const double share = static_cast<double>(peer) / static_cast<double>(all);
   (void)expansion_->link_changed(share * peer_seconds_ + (1 - share) * host_seconds_);
 }

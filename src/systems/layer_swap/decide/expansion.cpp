@@ -126,7 +126,10 @@ Result<std::uint32_t> Expansion::link_changed(double seconds_per_block) {
   changed_at_ = steps_;
   if (!last_) return frames_;
   const std::uint32_t reckoned = fewest_that_fit(*last_, 0);
-  if (reckoned > frames_) change(reckoned, ExpansionReason::link);
+  if (reckoned <= frames_) return frames_;
+  // Where nothing streams no step tells of a link that is faster again: it is tried after a while.
+  if (reckoned == options_.layers) fail(frames_);
+  change(reckoned, ExpansionReason::link);
   return frames_;
 }
 

@@ -28,7 +28,9 @@ Result<PrefixTransfer> PrefixCache::Impl::fetch(const Prefix& prefix, BlockList 
   AQUA_TRY(index_.release(held));
   transfer.blocks = transfer.tickets.size();
   if (posted.ok()) return transfer;
-  if (posted.error().code != Code::data_loss) return std::move(posted).error();
+  // Of other bytes than the tensor's, as of a LayerPool that is to be discarded: the caller's.
+  const bool lost = tensors_.at(held[transfer.blocks]).tensor.lost();
+  if (posted.error().code != Code::data_loss || !lost) return std::move(posted).error();
   lose(held[transfer.blocks]);
   transfer.match = index_.match(
       {held.first(transfer.blocks), transfer.blocks * std::size_t{options_.index.block_tokens}});

@@ -12,7 +12,7 @@
 namespace aqua::sharing {
 namespace {
 
-constexpr std::uint64_t kCopiedAtOnce = std::uint64_t{64} << 20;
+constexpr std::uint64_t kCopiedAtOnce = std::uint64_t{8} << 20;
 
 // Returns the bytes of all tensors.
 Result<std::uint64_t> copy_tensors(const Manifest& manifest, const PublishedMemory& source,
@@ -45,7 +45,7 @@ Result<LoadedWeights> copy_weights(Runtime& runtime, const CopyOptions& options)
                  concat("copy: from '", options.from, "': ", from.error().message)};
   }
   if (options.from == PublishedMemory::device_of(runtime)) {
-    return Error{Code::invalid_argument, concat("copy: from ", options.from, ", to the same")};
+    return Error{Code::invalid_argument, "copy: the source is the runtime's own device"};
   }
   // It claims them until the end.
   AQUA_ASSIGN(KeeperClient keeper, KeeperClient::connect(options.keeper));

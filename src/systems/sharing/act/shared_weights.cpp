@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aqua/sharing/shared_weights.hpp"
 
-#include <algorithm>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -12,23 +11,9 @@
 #include "base/try.hpp"
 #include "systems/sharing/act/attached_copy.hpp"
 #include "systems/sharing/act/digest.hpp"
+#include "systems/sharing/decide/laid_out_alike.hpp"
 
 namespace aqua::sharing {
-namespace {
-
-// Whether addresses into one are good for the other: all but the version, and the bytes.
-bool laid_out_alike(const Manifest& a, const Manifest& b) {
-  const auto same_place = [](const TensorInfo& s, const TensorInfo& t) {
-    return s.name == t.name && s.type == t.type && s.shape == t.shape && s.strides == t.strides &&
-           s.offset == t.offset && s.view_of == t.view_of;
-  };
-  return a.slabs == b.slabs && a.types == b.types &&
-         std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(),
-                    same_place);
-}
-
-}  // namespace
-
 struct SharedWeights::Parts {
   [[nodiscard]] ShardName wanted() const {
     return {options.model, options.version, options.shard, options.shards};

@@ -12,6 +12,7 @@
 #include "systems/sharing/act/digest.hpp"
 #include "systems/sharing/act/keeper_client.hpp"
 #include "systems/sharing/act/sealed_text.hpp"
+#include "systems/sharing/decide/laid_out_alike.hpp"
 
 namespace aqua::sharing {
 
@@ -21,6 +22,7 @@ struct WeightsPublisher::Parts {
   CopyId copy;
   PublishedMemory memory;
   std::size_t handed_over = 0;  // slabs that the keeper has
+  Result<void> as_expected{};   // an error: it is never published
 
   [[nodiscard]] Result<void> digest(const Manifest* expected);
   [[nodiscard]] Result<void> hand_over(const std::vector<SlabDescriptor>& slabs);
@@ -70,10 +72,12 @@ Result<void> WeightsPublisher::Parts::digest(const Manifest* expected) {
     if (tensor.view_of) continue;
     AQUA_ASSIGN(tensor.digest, digester.digest(tensor.offset, tensor_bytes(manifest, tensor)));
     if (expected == nullptr || tensor.digest == expected->tensors.at(i).digest) continue;
-    return Error{Code::data_loss, concat("publish: ", manifest.model, " ", manifest.version, ": ",
-                                         tensor.name, " is not what it is to be")};
+    as_expected =
+        Error{Code::data_loss, concat("publish: ", manifest.model, " ", manifest.version, ": ",
+                                      tensor.name, " differs from what is expected")};
+    break;
   }
-  return {};
+  return as_expected;
 }
 
 Result<void> WeightsPublisher::Parts::hand_over(const std::vector<SlabDescriptor>& slabs) {
@@ -101,16 +105,17 @@ Result<void> WeightsPublisher::commit() {
 }
 
 Result<void> WeightsPublisher::commit(const Manifest& expected) {
-  if (expected.tensors.size() != parts_->manifest.tensors.size()) {
+  if (!laid_out_alike(expected, parts_->manifest)) {
     return Error{Code::invalid_argument,
-                 concat("publish: ", expected.tensors.size(), " tensors are expected of ",
-                        parts_->manifest.tensors.size())};
+                 concat("publish: what is expected of ", expected.model, " ", expected.version,
+                        " is laid out in another way")};
   }
   return commit(&expected);
 }
 
 Result<void> WeightsPublisher::commit(const Manifest* expected) {
   Parts& parts = *parts_;
+  AQUA_TRY(parts.as_expected);
   step("seal");
   AQUA_TRY(parts.memory.seal());
   AQUA_TRY(parts.digest(expected));

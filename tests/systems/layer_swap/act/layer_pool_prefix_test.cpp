@@ -68,6 +68,33 @@ TEST_F(LayerPoolPrefix, WhatIsStoredComesBackIntoOtherBlocks) {
   EXPECT_EQ(engine_->wrong(), 0U);
 }
 
+TEST_F(LayerPoolPrefix, AFetchThatFailsForAnotherReasonLosesNoPrefix) {
+  Result<void> fails{};
+  auto cache = PrefixCache::create(
+      *runtime_,
+      {.block_bytes = engine_->pool().packed_bytes(1),
+       .offload = [&](BlockList from, AquaTensor& to,
+                      Stream stream) { return engine_->pool().offload(from, to, stream); },
+       .fetch = [&](AquaTensor& from, BlockList to, Stream stream) -> Result<Ticket> {
+         if (!fails.ok()) return fails.error();
+         return engine_->pool().fetch(from, to, stream);
+       }},
+      {.index = {.block_tokens = kBlockTokens}, .engine_block_tokens = kBlockTokens});
+  ASSERT_TRUE(cache.ok());
+  const std::vector<prefix::Token> tokens(2 * kBlockTokens, 7);
+  const auto chain = prefix::hash_chain("", tokens, kBlockTokens);
+  const Blocks blocks{0, 1};
+  engine_->must_step(blocks);
+  ASSERT_TRUE(cache->store({chain, tokens.size()}, blocks, engine_->stream()).ok());
+  fails = Error{Code::data_loss, "a layer of the pool"};
+  const auto refused = cache->fetch({chain, tokens.size()}, blocks, engine_->stream());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::data_loss);
+  fails = {};
+  EXPECT_EQ(cache->fetch({chain, tokens.size()}, blocks, engine_->stream())->match.tokens,
+            tokens.size());
+}
+
 TEST_F(LayerPoolPrefix, CopiesThatAreMissingAreRefused) {
   const auto refused = PrefixCache::create(*runtime_, PrefixCopies{.block_bytes = 1}, {});
   ASSERT_FALSE(refused.ok());

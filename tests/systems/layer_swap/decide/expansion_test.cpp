@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <iterator>
 #include <random>
 #include <string>
@@ -17,38 +16,12 @@
 namespace aqua::layer_swap::test {
 namespace {
 
-const Shape weights_bound{.name = "weights_bound"};
 const Shape shapes[] = {
     weights_bound,
     {.name = "compute_bound", .layers = 40, .a_sequence = 0.02},
     {.name = "few_wanted", .layers = 32, .demand = 130},
     {.name = "slow_link", .layers = 64, .fetch_block = 0.008},
     {.name = "longer_with_more_blocks", .weights = 0.5, .a_block = 0.002},
-};
-
-struct Served {
-  ServedModel model;
-  Expansion expansion;
-  explicit Served(const Shape& shape, Goal goal = Goal::capacity)
-      : model(shape, goal),
-        expansion(*Expansion::create({.goal = goal,
-                                      .layers = shape.layers,
-                                      .blocks = shape.blocks,
-                                      .seconds_per_block = shape.fetch_block})) {}
-  // Serves steps under the controller; `each` sees their measures.
-  void run(int steps, const std::function<void(const StepMeasure&)>& each = nullptr) {
-    for (int i = 0; i < steps; ++i) {
-      const StepMeasure m = model.step();
-      model.ask(*expansion.step(m));
-      if (each) each(m);
-    }
-  }
-  // Tokens a second of the next steps.
-  double rate(int steps) {
-    const double tokens = model.tokens, seconds = model.seconds;
-    run(steps);
-    return (model.tokens - tokens) / (model.seconds - seconds);
-  }
 };
 
 double rate_of_fixed(const Shape& shape, std::uint32_t frames, Goal goal = Goal::capacity) {
@@ -122,76 +95,6 @@ TEST(Expansion, PromptsThatFillAPoolAreNotHeldAgainstIt) {
   served.model.set_demand(1000);
   served.run(400);
   EXPECT_LT(served.expansion.frames(), 30U);
-}
-
-TEST(Expansion, WhenTheLinkIsHalvedStallsAreGoneInFiftySteps) {
-  Served served(weights_bound);
-  served.run(400);
-  const std::uint32_t before = served.expansion.frames();
-  served.model.link_slowness = 2;
-  served.run(50);
-  double stalled = 0, seconds = 0;
-  served.run(400, [&](const StepMeasure& m) {
-    stalled += m.stall_seconds;
-    seconds += m.seconds();
-  });
-  EXPECT_LT(stalled, 0.02 * seconds);
-  EXPECT_GT(served.expansion.frames(), before + 4);
-  served.model.link_slowness = 1;
-  served.run(100);
-  EXPECT_LE(served.expansion.frames(), before + 1) << "the link is as before";
-}
-
-// Of a window of which every step would have stalled, not one had to be.
-TEST(Expansion, WhenTheLinkIsSaidToBeAnotherOneFramesComeAtOnce) {
-  Served served(weights_bound);
-  served.run(400);
-  const std::uint32_t before = served.expansion.frames();
-  const double slower = 4 * weights_bound.fetch_block;
-  EXPECT_GT(*served.expansion.link_changed(slower), before + 4);
-  EXPECT_EQ(served.expansion.reason(), ExpansionReason::link);
-  served.model.set_frames(served.expansion.frames());
-  served.model.link_slowness = 4;
-  served.run(4);  // sequences for which there is no room leave
-  double stalled = 0, seconds = 0;
-  served.run(100, [&](const StepMeasure& m) {
-    stalled += m.stall_seconds;
-    seconds += m.seconds();
-  });
-  EXPECT_LT(stalled, 0.02 * seconds);
-  served.model.link_slowness = 1;  // and no failure stands against fewer
-  served.run(200);
-  EXPECT_LE(served.expansion.frames(), before + 1);
-}
-
-TEST(Expansion, ALinkThatIsFasterOrOfWhichNothingIsKnownChangesNothing) {
-  Served served(weights_bound);
-  EXPECT_EQ(*served.expansion.link_changed(1), weights_bound.layers);
-  EXPECT_EQ(served.expansion.reason(), ExpansionReason::start);
-  Served running(weights_bound);
-  running.run(400);
-  const std::uint32_t before = running.expansion.frames();
-  EXPECT_EQ(*running.expansion.link_changed(weights_bound.fetch_block / 2), before);
-  for (const double wrong : {0.0, -1.0, std::nan(""), HUGE_VAL})
-    EXPECT_EQ(running.expansion.link_changed(wrong).error().code, Code::invalid_argument);
-}
-
-TEST(Expansion, AShortBurstChangesNothing) {
-  Served served(weights_bound);
-  served.run(400);
-  const std::uint32_t before = served.expansion.frames();
-  for (const int steps : {1, 4, 10}) {
-    served.model.link_slowness = 4;
-    double stalled = 0;
-    served.run(steps, [&](const StepMeasure& m) {
-      stalled += m.stall_seconds;
-      EXPECT_FALSE(m.resizing);
-    });
-    EXPECT_GT(stalled, 0) << "the burst was none";
-    served.model.link_slowness = 1;
-    served.run(100, [](const StepMeasure& m) { EXPECT_FALSE(m.resizing); });
-    EXPECT_EQ(served.expansion.frames(), before);
-  }
 }
 
 TEST(Expansion, FramesComeBackWhenBlocksAreNotWanted) {

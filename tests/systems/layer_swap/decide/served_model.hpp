@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <ostream>
 #include <random>
@@ -95,6 +96,34 @@ class ServedModel {
   std::uint32_t frames_ = 0, wanted_frames_ = 0, resize_in_ = 0;
   std::optional<StepTimer> timer_;
   std::mt19937 random_;
+};
+
+inline const Shape weights_bound{.name = "weights_bound"};
+
+// A model under an Expansion.
+struct Served {
+  ServedModel model;
+  Expansion expansion;
+  explicit Served(const Shape& shape, Goal goal = Goal::capacity)
+      : model(shape, goal),
+        expansion(*Expansion::create({.goal = goal,
+                                      .layers = shape.layers,
+                                      .blocks = shape.blocks,
+                                      .seconds_per_block = shape.fetch_block})) {}
+  // Serves steps under the controller; `each` sees their measures.
+  void run(int steps, const std::function<void(const StepMeasure&)>& each = nullptr) {
+    for (int i = 0; i < steps; ++i) {
+      const StepMeasure m = model.step();
+      model.ask(*expansion.step(m));
+      if (each) each(m);
+    }
+  }
+  // Tokens a second of the next steps.
+  double rate(int steps) {
+    const double tokens = model.tokens, seconds = model.seconds;
+    run(steps);
+    return (model.tokens - tokens) / (model.seconds - seconds);
+  }
 };
 
 }  // namespace aqua::layer_swap::test
