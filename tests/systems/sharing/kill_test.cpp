@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <random>
@@ -150,8 +151,8 @@ TEST_F(KilledWeights, AReaderThatIsKilledLetsASupersededVersionGo) {
   EXPECT_EQ(models().front().version, "2");
 }
 
-// Publishers, readers and the keeper die at random moments of whatever they do. Whatever is
-// attached has the bytes of its version, and at the end the keeper has nothing left open.
+// Publishers, copiers, readers and the keeper die at random moments of whatever they do. Whatever
+// is attached has the bytes of its version, and at the end the keeper has nothing left open.
 TEST_F(KilledWeights, AtRandomMomentsNoByteIsWrongAndNothingIsLeft) {
   const int rounds = test::random_rounds();
   const std::ptrdiff_t before = test::kept_descriptors(keeper_);
@@ -168,9 +169,10 @@ TEST_F(KilledWeights, AtRandomMomentsNoByteIsWrongAndNothingIsLeft) {
     for (std::size_t i = 0; i < peers.size(); ++i) {
       // Two may publish the same version: one of them is refused.
       if (below(2) == 0) version += static_cast<int>(below(2));
-      peers[i]->post(below(2) == 0 ? "publish " + std::to_string(version) + " " +
-                                         std::to_string(1000 + version)
-                                   : "attach -");
+      const std::string of = std::to_string(version);
+      const std::string verbs[] = {"publish " + of + " " + std::to_string(1000 + version), "copy -",
+                                   "attach -", "attach -"};
+      peers[i]->post(verbs[below(std::size(verbs))]);
     }
     std::this_thread::yield();
     const std::size_t victim = below(peers.size() + 1);

@@ -6,7 +6,7 @@
 //   check SEED             "ok" when every byte is the seed's
 //   suspend, resume
 //   load FILE VERSION      publishes what the file has, under the small model's name
-//   copy VERSION           copies that version of the small model to emu:1
+//   copy VERSION           copies that version, or the newest for "-", to emu:1
 //   check-copy SEED        "ok" when every byte of it there is the seed's
 #include <cstring>
 #include <istream>
@@ -75,6 +75,7 @@ class Peer {
     CopyOptions options{
         .model = "small", .from = aqua::PublishedMemory::device_of(runtime_), .keeper = keeper_};
     words >> options.version;
+    if (options.version == "-") options.version.clear();
     return outcome(copy_weights(there_, options));
   }
   std::string check_copy(std::istream& words) {
