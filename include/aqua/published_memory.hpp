@@ -37,8 +37,8 @@ class AQUA_API PublishedMemory {
   [[nodiscard]] static Result<PublishedMemory> create(Runtime& runtime,
                                                       const std::vector<std::size_t>& slabs);
   // Maps what another process has published on this device, or on one that is its peer.
-  // invalid_argument: no slab, a size that
-  // is not the slab's, or a descriptor of anything but a sealed slab.
+  // invalid_argument: no slab, a size that is not the slab's, or a descriptor of anything but a
+  // sealed slab.
   [[nodiscard]] static Result<PublishedMemory> open(Runtime& runtime,
                                                     const std::vector<SlabDescriptor>& slabs);
   // One that was moved from may only be assigned to or destroyed.

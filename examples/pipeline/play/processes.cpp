@@ -163,6 +163,7 @@ void Processes::kill_silent() {
   for (Member& member : members_) {
     const pid_t pid = member.process->pid();
     if (ttl.count() == 0 || !Lease::ran_out(directory_, pid, ttl)) continue;
+    if (member.process->wait(std::chrono::milliseconds(0))) continue;  // it renews no more
     member.process->signal(SIGKILL);
     silent_.insert(pid);
   }

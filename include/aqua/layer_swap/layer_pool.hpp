@@ -217,8 +217,8 @@ class AQUA_API LayerPool {
                                     Stream stream);
 
   // The frames that the steps measured so far ask for, and where layers lie now; those there are,
-  // without a goal. Waits for
-  // nothing. Ranks of one model resize() to the most that any of them proposes.
+  // without a goal. Waits for nothing. Ranks of one model resize() to the most that any of them
+  // proposes.
   [[nodiscard]] std::uint32_t propose();
   // Resizes to propose(); does nothing where there are that many frames already. What has no room
   // (resource_exhausted) is not proposed again for long.

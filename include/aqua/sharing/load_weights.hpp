@@ -39,7 +39,7 @@ struct LoadOptions {
 };
 
 struct LoadedWeights {
-  std::string version{};
+  std::string version{};  // that is published now
   std::size_t tensors = 0;
   std::uint64_t bytes = 0;       // of the tensors
   std::uint64_t slab_bytes = 0;  // of the memory that they lie in

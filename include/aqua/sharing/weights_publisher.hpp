@@ -51,8 +51,7 @@ class AQUA_API WeightsPublisher {
   // Device address of the first slab's first byte; the others follow without a gap.
   [[nodiscard]] std::byte* address() const noexcept;
   // Copies to a byte of a tensor of the manifest, from host memory or what this device has mapped;
-  // blocks.
-  // invalid_argument: beyond the tensor, or no such tensor.
+  // blocks. invalid_argument: beyond the tensor, or no such tensor.
   [[nodiscard]] Result<void> write(std::size_t tensor, std::uint64_t offset, const std::byte* from,
                                    std::uint64_t bytes);
   // Seals the memory, digests each tensor, hands all to the keeper and unmaps it; blocks. The

@@ -86,8 +86,8 @@ class MemfdDevice final : public Device {
   const std::shared_ptr<MappedRegions> regions_ = std::make_shared<MappedRegions>();
   const std::shared_ptr<Links> links_;
   std::atomic<std::uint64_t> pauses_{0};
-  std::atomic<bool> captures_{false};  // the stream of this number:
-  std::atomic<std::uintptr_t> captured_{0};
+  std::atomic<bool> captures_{false};        // says that a stream is captured, the one of …
+  std::atomic<std::uintptr_t> captured_{0};  // … this number
   CopyTally tally_;
   StreamTable streams_;  // last: its threads end first
 };

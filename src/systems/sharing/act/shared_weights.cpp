@@ -14,6 +14,7 @@
 #include "systems/sharing/decide/laid_out_alike.hpp"
 
 namespace aqua::sharing {
+
 struct SharedWeights::Parts {
   [[nodiscard]] ShardName wanted() const {
     return {options.model, options.version, options.shard, options.shards};
