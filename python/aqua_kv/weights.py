@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Optional, Tuple
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from ctypes import Array
 
     from .runtime import Runtime
+
+_PART_MS = 500
 
 # Types whose elements stand alone, as NumPy's array interface calls them. BF16 it does not know.
 _TYPESTRS = {
@@ -103,16 +106,30 @@ class SharedWeights(Owned):
         shard: int = 0,
         shards: int = 1,
         keeper: str = "",
+        patience_ms: int = 0,
     ) -> "SharedWeights":
         """Asks the keeper and maps what it has. `version`: the newest that is whole, if empty.
-        `keeper`: its socket; else $AQUA_KEEPER, else where aqua-keeper puts it. NOT_FOUND: it has no
-        such model; FAILED_PRECONDITION: none on this device; UNAVAILABLE: no keeper listens."""
+        `keeper`: its socket; else $AQUA_KEEPER, else where aqua-keeper puts it. `patience_ms`: how
+        long to wait, without the GIL, for another process that is publishing this shard on this
+        device, or for the other shards. NOT_FOUND: it has no such model; FAILED_PRECONDITION: none on
+        this device; DEADLINE_EXCEEDED: it is still being published; UNAVAILABLE: no keeper
+        listens."""
         handle = WeightsHandle()
         options = _options(model, version, shard, shards, keeper)
-        error = lib.aqua_weights_attach(runtime._handle, options, handle)
-        if error:
-            raise_error(error)
-        return cls(runtime, handle)
+        deadline = time.monotonic() + patience_ms / 1000
+        while True:
+            # In parts, between which Python hears signals.
+            left = math.ceil((deadline - time.monotonic()) * 1000)
+            part = min(max(left, 1), _PART_MS) if uint32(patience_ms, "patience_ms") else 0
+            options.patience_ms = part
+            error = lib.aqua_weights_attach(runtime._handle, options, handle)
+            if not error:
+                return cls(runtime, handle)
+            try:
+                raise_error(error)
+            except Error as raised:
+                if raised.code is not Code.DEADLINE_EXCEEDED or left <= part:
+                    raise
 
     def __len__(self) -> int:
         return int(self._info().tensors)

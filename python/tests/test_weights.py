@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from device import DEVICE
@@ -100,6 +102,25 @@ def test_errors_name_what_is_missing(runtime, keeper):
     with pytest.raises(ValueError, match="axes"):
         wide = NewWeight("w", "U8", np.zeros((1,) * 9, np.uint8))
         publish_weights(runtime, "wide", "1", [wide], keeper=keeper.socket)
+
+
+def test_what_another_is_publishing_is_waited_for(runtime, keeper):
+    from aqua_kv.weights import claim_weights
+
+    with pytest.raises(aqua_kv.Error) as nobody:
+        SharedWeights.attach(runtime, "small", keeper=keeper.socket, patience_ms=3_600_000)
+    assert nobody.value.code is Code.NOT_FOUND, "nobody publishes it"
+    claim = claim_weights(runtime, "small", "1", keeper=keeper.socket)
+    for patience_ms in (1, 700):  # in one part, and in two
+        with pytest.raises(aqua_kv.Error, match="still being published") as late:
+            SharedWeights.attach(runtime, "small", keeper=keeper.socket, patience_ms=patience_ms)
+        assert late.value.code is Code.DEADLINE_EXCEEDED
+    gone = threading.Timer(0.6, claim.close)
+    gone.start()
+    with pytest.raises(aqua_kv.Error) as gone_by:
+        SharedWeights.attach(runtime, "small", keeper=keeper.socket, patience_ms=3_600_000)
+    assert gone_by.value.code is Code.NOT_FOUND, "its publisher has gone"
+    gone.join()
 
 
 def test_a_runtime_closes_with_its_weights(tmp_path, keeper):

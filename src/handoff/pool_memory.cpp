@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "handoff/pool_memory.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -24,14 +22,6 @@ Error bad(const What&... what) {
   return Error{Code::invalid_argument, concat("pool: ", what...)};
 }
 
-// False: it was not readable in time.
-bool wait_for(int event, std::chrono::steady_clock::time_point deadline) {
-  const auto left =
-      std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-  pollfd polled{event, POLLIN, 0};
-  return left.count() > 0 && ::poll(&polled, 1, static_cast<int>(left.count())) > 0;
-}
-
 struct Joined {
   bool make = false;
   std::uint32_t slabs = 0;
@@ -47,7 +37,8 @@ Result<Joined> join(PoolClient& keeper, const pool_wire::JoinPool& asked) {
     if (!answer.reply.later) {
       return Joined{answer.reply.make, answer.reply.slabs, std::move(answer.fds.front())};
     }
-    if (wait_for(answer.fds.front().get(), deadline)) continue;
+    AQUA_ASSIGN(const bool made, keeper.wait_for(answer.fds.front().get(), deadline));
+    if (made) continue;
     return Error{Code::unavailable, concat("pool: '", asked.pool, "' is still being made")};
   }
 }

@@ -40,8 +40,12 @@ class PoolClient {
       const std::string& pool, const std::string& role,
       const std::optional<ParcelBook::Courier>& courier = {});
 
-  [[nodiscard]] bool connected() const noexcept { return connection_.connected(); }
   // As KeeperConnection's.
+  [[nodiscard]] Result<bool> wait_for(int event,
+                                      std::chrono::steady_clock::time_point deadline) const {
+    return connection_.wait_for(event, deadline);
+  }
+  [[nodiscard]] bool connected() const noexcept { return connection_.connected(); }
   [[nodiscard]] int descriptor() const noexcept { return connection_.descriptor(); }
 
  private:

@@ -108,7 +108,9 @@ std::optional<PacketHandler::Answer> Keeper::on_packet(const PacketPeer& from, M
 }
 
 void Keeper::on_closed(std::uint64_t number) {
+  waiters_.forget(number);
   forget(book_.gone(number));
+  waiters_.wake_all();  // it may have been publishing
   pools_.closed(number);
   segments_.closed(number);
   segments_.end_parcels(pools_.take_ended());
@@ -163,7 +165,8 @@ Result<void> Keeper::restore(StoredCopy left) {
 }
 
 bool Keeper::dispensable(std::uint64_t number) const {
-  return !book_.knows(number) && !pools_.knows(number) && !segments_.knows(number);
+  return !book_.knows(number) && !waiters_.has(number) && !pools_.knows(number) &&
+         !segments_.knows(number);
 }
 
 Result<Keeper::Served> Keeper::serve(std::uint64_t from, const wire::Publish& asked) {
@@ -199,14 +202,21 @@ Result<Keeper::Served> Keeper::serve(std::uint64_t from, const wire::Commit& ask
     return std::move(forgotten).error();
   }
   forget(*forgotten);
+  waiters_.wake_all();
   return Served{{.copy = asked.copy}};
 }
 
 Result<Keeper::Served> Keeper::serve(std::uint64_t from, const wire::Attach& asked) {
-  AQUA_ASSIGN(const auto attached, book_.attach(from, asked.shard, asked.device));
-  const KeptCopy& copy = copies_.at(attached.copy);
-  return Served{{.copy = attached.copy,
-                 .version = attached.version,
+  const auto attached = book_.attach(from, asked.shard, asked.device);
+  if (!attached.ok() && asked.wait && book_.may_come(asked.shard, asked.device)) {
+    AQUA_ASSIGN(const int event, waiters_.add(from));
+    return Served{{.later = true}, {event}};
+  }
+  waiters_.forget(from);
+  if (!attached.ok()) return attached.error();
+  const KeptCopy& copy = copies_.at(attached->copy);
+  return Served{{.copy = attached->copy,
+                 .version = attached->version,
                  .slabs = static_cast<std::uint32_t>(copy.slabs.size()),
                  .enforced = copy.enforced},
                 {copy.manifest.get()}};
@@ -260,6 +270,7 @@ Result<Keeper::Served> Keeper::serve(std::uint64_t /*from*/, const wire::ListMod
 Result<Keeper::Served> Keeper::serve(std::uint64_t /*from*/, const wire::Retire& asked) {
   AQUA_ASSIGN(const auto forgotten, book_.retire(asked.model, asked.version));
   forget(forgotten);
+  waiters_.wake_all();
   // What is still read goes with its readers, and not on to the next keeper.
   for (const sharing::CopyId id : book_.copies_of(asked.model, asked.version)) {
     store_.forget(copies_.at(id));

@@ -26,6 +26,7 @@
 #include "tools/keeper/disk/posix_directory.hpp"
 #include "tools/keeper/pools.hpp"
 #include "tools/keeper/segments.hpp"
+#include "tools/keeper/waiters.hpp"
 
 namespace aqua::keeper {
 
@@ -111,6 +112,7 @@ class Keeper final : private PacketHandler {
   sharing::ModelBook book_;
   SlabRoom room_;
   Copies copies_{room_};
+  Waiters waiters_;  // for weights that are being published
   DescriptorStore store_;
   Pools pools_;
   Segments segments_;

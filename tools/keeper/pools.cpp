@@ -118,9 +118,8 @@ Result<Pools::Served> Pools::join(const PacketPeer& from, const pool_wire::JoinP
     const Pool& pool = known->second;
     if (pool.maker != 0) {
       forget_waiter(from.number);
-      UniqueFd& event = waiters_[asked.pool][from.number];
-      AQUA_ASSIGN(event, make_wake_event());
-      return Served{{.later = true}, {event.get()}};
+      AQUA_ASSIGN(const int event, waiters_[asked.pool].add(from.number));
+      return Served{{.later = true}, {event}};
     }
     if (pool.device != device) {
       return not_now("pool '", asked.pool, "' lies on device ", pool.device, ", not ", device);
@@ -310,11 +309,11 @@ void Pools::settle(const std::string& name) {
 }
 
 void Pools::forget_waiter(std::uint64_t number) {
-  for (auto& [name, waiters] : waiters_) waiters.erase(number);
+  for (auto& [name, waiters] : waiters_) waiters.forget(number);
 }
 
 void Pools::wake_waiters(const std::string& name) {
-  for (const auto& [number, event] : waiters_[name]) signal_event(event.get());
+  waiters_[name].wake_all();
   waiters_.erase(name);
 }
 

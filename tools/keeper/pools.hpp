@@ -24,6 +24,7 @@
 #include "parcel/pool_book.hpp"
 #include "parcel/pool_wire.hpp"
 #include "tools/keeper/kept_slab.hpp"
+#include "tools/keeper/waiters.hpp"
 
 namespace aqua::keeper {
 
@@ -139,9 +140,7 @@ class Pools {
   std::uint64_t last_parcel_ = 0;
   std::vector<std::uint64_t> ended_;
   std::map<std::string, Pool> pools_;
-  // Of pools that are being made, by connection: eventfds of those that wait to join, each one
-  // pool.
-  std::map<std::string, std::map<std::uint64_t, UniqueFd>> waiters_;
+  std::map<std::string, Waiters> waiters_;   // to join pools that are being made, each one
   std::map<std::uint64_t, Member> members_;  // by connection, and for longer than that lasts
 };
 

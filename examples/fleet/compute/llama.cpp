@@ -2,7 +2,6 @@
 #include "compute/llama.hpp"
 
 #include <chrono>
-#include <thread>
 
 #include "aqua/sharing/load_weights.hpp"
 #include "compute/draw.hpp"
@@ -23,7 +22,6 @@ std::string version_of(const std::filesystem::path& file) {
 }
 
 constexpr std::chrono::seconds kPatience{120};
-constexpr std::chrono::milliseconds kBetweenLooks{50};
 
 // The first engine loads them. Of several that begin at once one does, and the others wait for it;
 // where it dies meanwhile, another does.
@@ -31,10 +29,10 @@ Weights weights_of(Runtime& runtime, const LlamaModel::Options& options, const s
   if (options.keeper.empty()) return Weights(options.file);
   const std::string version = version_of(options.file);
   const auto attach = [&] {
-    return SharedWeights::attach(runtime,
-                                 {.model = name, .version = version, .keeper = options.keeper});
+    return SharedWeights::attach(
+        runtime,
+        {.model = name, .version = version, .keeper = options.keeper, .patience = kPatience});
   };
-  const auto until = std::chrono::steady_clock::now() + kPatience;
   for (;;) {
     auto there = attach();
     if (there.ok() || there.error().code != Code::not_found)
@@ -42,10 +40,7 @@ Weights weights_of(Runtime& runtime, const LlamaModel::Options& options, const s
     const auto loaded =
         sharing::load_weights(runtime, {options.file.string()},
                               {.model = name, .version = version, .keeper = options.keeper});
-    if (loaded.ok()) continue;
-    const bool by_another = loaded.error().code == Code::already_exists;
-    if (!by_another || std::chrono::steady_clock::now() > until) must(loaded, "weights");
-    std::this_thread::sleep_for(kBetweenLooks);  // the keeper tells nobody that weights have come
+    if (!loaded.ok() && loaded.error().code != Code::already_exists) must(loaded, "weights");
   }
 }
 

@@ -22,9 +22,12 @@ typedef struct aqua_weights_options {
   uint32_t shard;      /* of tensor-parallel engines */
   uint32_t shards;
   const char* keeper; /* its socket; NULL: $AQUA_KEEPER, else where aqua-keeper puts it */
+  /* Waits so long for another process that is publishing this shard on this device, or until all
+   * shards of its version are there; not for what nobody has begun to publish. */
+  uint32_t patience_ms;
 } aqua_weights_options;
 #define AQUA_WEIGHTS_OPTIONS_INIT \
-  { sizeof(aqua_weights_options), NULL, NULL, 0, 1, NULL }
+  { sizeof(aqua_weights_options), NULL, NULL, 0, 1, NULL, 0 }
 
 typedef struct aqua_weights_info {
   size_t struct_size;
@@ -62,7 +65,9 @@ typedef struct aqua_weight_tensor {
 /* Asks the keeper and maps what it has; blocks for both.
  *   unavailable          no keeper listens, or it does not answer
  *   permission_denied    the keeper is another user's
- *   not_found            it has no such model or version, or lacks shards of it
+ *   not_found            it has no such model or version, or lacks shards of it: publish it, and
+ *                        where that is already_exists, attach again with patience
+ *   deadline_exceeded    it is still being published
  *   failed_precondition  it has none on this runtime's device
  *   invalid_argument     another number of shards; or the keeper's answer cannot be */
 AQUA_CALL aqua_error* aqua_weights_attach(aqua_runtime runtime, const aqua_weights_options* options,
@@ -95,7 +100,8 @@ typedef struct aqua_weight_spec {
   uint64_t shape[AQUA_WEIGHT_AXES];
 } aqua_weight_spec;
 
-/* Takes memory of the device for these tensors, without gaps in each. The version must be named.
+/* Takes memory of the device for these tensors, without gaps in each. The version must be named;
+ * patience is not looked at.
  *   already_exists       this shard of this version is there on this device, or being published
  *   failed_precondition  the version is superseded
  *   invalid_argument     tensors that cannot be, or no version

@@ -5,6 +5,7 @@
 // Threads: a free function; concurrent calls are fine.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -25,6 +26,7 @@ struct CopyOptions {
   std::uint32_t shard = 0, shards = 1;
   std::string from{};    // the device that has them, as PublishedMemory::device_of() names it
   std::string keeper{};  // as WeightsOptions::keeper
+  std::chrono::milliseconds patience{0};  // as WeightsOptions::patience, for those on `from`
   // Called now and then on the calling thread with the bytes copied so far, and those to copy.
   std::function<void(std::uint64_t done, std::uint64_t of)> on_progress{};
 };

@@ -14,6 +14,7 @@
 //          Must be gone before its runtime, and no work may be in flight on it then.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,6 +39,9 @@ struct WeightsOptions {
   // The keeper's socket. Empty: $AQUA_KEEPER, else keeper.sock in $XDG_RUNTIME_DIR/aqua or, without
   // that, in /tmp/aqua-UID.
   std::string keeper{};
+  // Waits so long for another process that is publishing this shard on this device, or until all
+  // shards of its version are there. It does not wait for what nobody has begun to publish.
+  std::chrono::milliseconds patience{0};
 };
 
 // A tensor that is mapped. Valid until the weights go; suspended, its address faults.
@@ -53,7 +57,9 @@ class AQUA_API SharedWeights {
   // Asks the keeper and maps what it has; blocks for both.
   //   unavailable          no keeper listens, or it does not answer
   //   permission_denied    the keeper is another user's
-  //   not_found            it has no such model or version, or lacks shards of it
+  //   not_found            it has no such model or version, or lacks shards of it: load or publish
+  //                        it, and where that is already_exists, attach again with patience
+  //   deadline_exceeded    it is still being published
   //   failed_precondition  it has none on this runtime's device; the message names where
   //   invalid_argument     another number of shards; or the keeper's answer cannot be
   [[nodiscard]] static Result<SharedWeights> attach(Runtime& runtime,

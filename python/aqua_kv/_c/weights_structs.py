@@ -28,6 +28,7 @@ class CWeightsOptions(Sized):
         ("shard", c_uint32),
         ("shards", c_uint32),
         ("keeper", c_char_p),
+        ("patience_ms", c_uint32),
     ]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import math
 import time
 from typing import Any, Callable, List, Optional, TypeVar, cast
 
@@ -30,7 +31,7 @@ Said = TypeVar("Said")
 _log = logging.getLogger(__name__)
 
 _HOST_BYTES = 2 << 20  # nothing is kept in host memory
-_PAUSE_SECONDS = 0.2
+_LONGEST_MS = 2**32 - 1
 # What attach() answers where another engine has yet to publish, on this device.
 _MISSING = (Code.NOT_FOUND, Code.FAILED_PRECONDITION)
 
@@ -64,7 +65,7 @@ class Session:
             if not waits:
                 _log.info("Aqua weights: another engine is loading %s; waiting", self.identity)
                 waits = True
-            self._pause(deadline, "another engine has been loading it")
+            self._wait_for(self._claim_name, deadline, "another engine has been loading it")
 
     def follow(self) -> None:
         """For the other ranks, once the first has found them or claimed them. What is missing by then
@@ -86,17 +87,18 @@ class Session:
                 "this engine's is dropped", self.identity,
             )
         deadline = time.monotonic() + self._options.wait_seconds
-        while True:
-            self.weights, missing = self._attach()
-            if self.weights is not None:
-                return self.weights
+        self.weights, missing = self._attach()
+        while self.weights is None:
             if self._has_gone():
                 raise SharingError(
                     f"load format aqua: another version of {self.identity.model} was published "
                     f"before all shards of {self.identity.version} were, and has superseded it; "
                     "start again"
                 )
-            self._pause(deadline, f"not all of its shards were published ({missing})")
+            self.weights, missing = self._wait_for(
+                self.identity.model, deadline, f"not all of its shards were published ({missing})"
+            )
+        return self.weights
 
     def release(self) -> None:
         """Lets go of the claim. The weights stay mapped while tensors over them are there."""
@@ -115,11 +117,12 @@ class Session:
                 '"when_missing" is "fail": start an engine that publishes it'
             )
 
-    def _attach(self) -> Any:
+    def _attach(self, model: str = "", patience_ms: int = 0) -> Any:
         try:
             return (
                 SharedWeights.attach(
-                    self.runtime, self.identity.model, version=self.identity.version, **self._place()
+                    self.runtime, model or self.identity.model, version=self.identity.version,
+                    patience_ms=patience_ms, **self._place(),
                 ),
                 None,
             )
@@ -128,10 +131,29 @@ class Session:
                 raise
             return None, error
 
+    def _wait_for(self, model: str, deadline: float, what: str) -> Any:
+        """What _attach() answers when nobody is publishing that any more. SharingError: somebody is,
+        at the deadline."""
+        left_ms = min(math.ceil((deadline - time.monotonic()) * 1000), _LONGEST_MS)
+        try:
+            if left_ms > 0:
+                return self._attach(model, left_ms)
+        except Error as error:
+            if error.code is not Code.DEADLINE_EXCEEDED:
+                raise
+        raise SharingError(
+            f"load format aqua: {what} for more than {self._options.wait_seconds} s: "
+            f"{self.identity}. See to that engine, or raise \"wait_seconds\""
+        )
+
+    @property
+    def _claim_name(self) -> str:
+        return f"{self.identity.model} claim"
+
     def _take_claim(self) -> bool:
         try:
             self._claim = claim_weights(
-                self.runtime, f"{self.identity.model} claim", self.identity.version, **self._place()
+                self.runtime, self._claim_name, self.identity.version, **self._place()
             )
         except Error as error:
             if error.code is not Code.ALREADY_EXISTS:
@@ -151,14 +173,6 @@ class Session:
                 raise
             return error.code is Code.FAILED_PRECONDITION
         return True
-
-    def _pause(self, deadline: float, what: str) -> None:
-        if time.monotonic() >= deadline:
-            raise SharingError(
-                f"load format aqua: {what} for more than {self._options.wait_seconds} s: "
-                f"{self.identity}. See to that engine, or raise \"wait_seconds\""
-            )
-        time.sleep(_PAUSE_SECONDS)
 
     def _place(self) -> Any:
         return {

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 
 import numpy as np
 import pytest
@@ -166,18 +167,26 @@ def test_a_rank_whose_version_is_superseded_before_all_shards_are_there_does_not
     from aqua_kv.vllm.identity import Identity
     from aqua_kv.vllm.sharing import Session
 
-    one = engine(wait_seconds=0)
+    one = engine()
     new = [NewWeight("a", "U8", np.zeros(4, np.uint8))]
     session = Session(Identity("m", "1", 0, 2, {}), one.make().options, runtime)
     waits = []
 
-    def pause(*_):
+    def supersede():
         waits.append(1)
         assert not session._has_gone()
         for shard in range(2):
             publish_weights(runtime, "m", "2", new, shard=shard, shards=2, keeper=keeper.socket)
 
-    monkeypatch.setattr(session, "_pause", pause)
+    def wait_for(*what):
+        other = threading.Thread(target=supersede)
+        other.start()
+        try:
+            return Session._wait_for(session, *what)
+        finally:
+            other.join()
+
+    monkeypatch.setattr(session, "_wait_for", wait_for)
     with refused("another version of m was published before all shards of 1 were", "start again"):
         session.publish(new)
     assert len(waits) == 1

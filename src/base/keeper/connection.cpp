@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/keeper/connection.hpp"
 
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
 #include <string_view>
 #include <utility>
 
 #include "base/concat.hpp"
 #include "base/environment.hpp"
+#include "base/errno_error.hpp"
 #include "base/own_directory.hpp"
 #include "base/socket/unix_socket.hpp"
 #include "base/try.hpp"
@@ -20,6 +27,10 @@ std::string path_or_default(const std::string& path) {
 
 Error away(const std::string& path, const Error& why) {
   return Error{Code::unavailable, concat("keeper: ", path, ": ", why.message)};
+}
+
+Error has_closed(const std::string& path) {
+  return Error{Code::unavailable, concat("keeper: ", path, " has closed")};
 }
 
 }  // namespace
@@ -53,11 +64,27 @@ Result<Message> KeeperConnection::exchange(const std::string& text, std::span<co
   if (!message.ok() || message->bytes.empty()) {
     // A late answer would be taken for that to the next request.
     fd_.reset();
-    if (message.ok()) return Error{Code::unavailable, concat("keeper: ", path_, " has closed")};
+    if (message.ok()) return has_closed(path_);
     if (message.error().code == Code::resource_exhausted) return std::move(message).error();
     return away(path_, message.error());
   }
   return message;
+}
+
+Result<bool> KeeperConnection::wait_for(int event,
+                                        std::chrono::steady_clock::time_point deadline) const {
+  if (!fd_.valid()) return has_closed(path_);
+  std::array<pollfd, 2> polled{pollfd{event, POLLIN, 0}, pollfd{fd_.get(), POLLIN, 0}};
+  for (;;) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto ms = std::clamp<std::int64_t>(left.count(), 0, std::numeric_limits<int>::max());
+    const int ready = ::poll(polled.data(), polled.size(), static_cast<int>(ms));
+    if (ready < 0 && errno != EINTR) return errno_error("poll");
+    if (ready > 0 && polled[0].revents != 0) return true;
+    if (ready > 0) return has_closed(path_);  // it says nothing unasked
+    if (ready == 0 && ms >= left.count()) return false;
+  }
 }
 
 }  // namespace aqua

@@ -33,6 +33,11 @@ class KeeperConnection {
   [[nodiscard]] Result<Message> exchange(const std::string& text, std::span<const int> fds = {},
                                          std::chrono::milliseconds patience = kPatience);
 
+  // Waits until the keeper signals `event`, of which it has answered with a copy. False: it has not
+  // until the deadline. unavailable: it is away.
+  [[nodiscard]] Result<bool> wait_for(int event,
+                                      std::chrono::steady_clock::time_point deadline) const;
+
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] bool connected() const noexcept { return fd_.valid(); }
   // To be polled, or shut down by another thread in order to end a call.

@@ -147,9 +147,11 @@ TEST_F(CapiWeights, WhatIsNotCommittedIsNotThere) {
   ASSERT_EQ(publish("1", &publisher), AQUA_OK);
   aqua_weights_publisher second{};
   EXPECT_EQ(publish("1", &second), AQUA_ALREADY_EXISTS);
-  const aqua_weights_options given = options();
+  aqua_weights_options given = options();
   aqua_weights weights{};
   EXPECT_EQ(code_of(aqua_weights_attach(runtime_, &given, &weights)), AQUA_NOT_FOUND);
+  given.patience_ms = 1;
+  EXPECT_EQ(code_of(aqua_weights_attach(runtime_, &given, &weights)), AQUA_DEADLINE_EXCEEDED);
   EXPECT_EQ(code_of(aqua_weights_publisher_free(publisher)), AQUA_OK);
   EXPECT_EQ(code_of(aqua_weights_attach(runtime_, &given, &weights)), AQUA_NOT_FOUND);
 }

@@ -149,6 +149,24 @@ TEST_F(Models, AnOlderVersionStaysUntilItsLastDeviceHasANewerOne) {
   EXPECT_EQ(book_.attach(kLate, {"m"}, gpu(1))->copy, newer_there);
 }
 
+TEST_F(Models, WhatMayComeIsAShardThatIsThereOrBeingPublishedOnTheDevice) {
+  const CopyId first = book_.open(kLoader, {"m", "1", 0, 2}, gpu(0)).value();
+  const auto expect_first = [&](const char* when) {
+    EXPECT_TRUE(book_.may_come({"m", "", 0, 2}, gpu(0))) << when;
+    EXPECT_TRUE(book_.may_come({"m", "1", 0, 2}, gpu(0))) << when;
+    EXPECT_FALSE(book_.may_come({"m", "2", 0, 2}, gpu(0))) << when;
+    EXPECT_FALSE(book_.may_come({"m", "1", 1, 2}, gpu(0))) << when << ": nobody publishes it";
+    EXPECT_FALSE(book_.may_come({"m", "1", 0, 2}, gpu(1))) << when;
+    EXPECT_FALSE(book_.may_come({"m", "1", 0, 3}, gpu(0))) << when;
+    EXPECT_FALSE(book_.may_come({"n", "1", 0, 2}, gpu(0))) << when;
+  };
+  expect_first("being published");
+  ASSERT_TRUE(book_.commit(kLoader, first).ok());
+  expect_first("its version lacks a shard");
+  publish("2");
+  EXPECT_FALSE(book_.may_come({"m", "1", 0, 2}, gpu(0))) << "superseded";
+}
+
 TEST_F(Models, ARetiredVersionGoesAtOnceUnlessItIsRead) {
   const CopyId one = publish("1");
   EXPECT_EQ(book_.retire("m", "1").value(), Copies{one});

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systems/sharing/act/attached_copy.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/step.hpp"
 #include "base/try.hpp"
 #include "systems/sharing/act/sealed_text.hpp"
 #include "systems/sharing/decide/manifest_limits.hpp"
 
 namespace aqua::sharing {
 namespace {
+
+constexpr std::chrono::hours kLongest{24 * 365};  // to wait, so that no clock overflows
 
 template <typename... What>
 Error lie(const What&... what) {
@@ -33,6 +37,24 @@ Result<Manifest> manifest_of(const KeeperClient::Answer& attached, const ShardNa
   return manifest;
 }
 
+// The keeper's answer, once it has what is asked for or nobody is publishing it.
+Result<KeeperClient::Answer> await_copy(KeeperClient& keeper, const wire::Attach& asked,
+                                        std::chrono::milliseconds patience) {
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::min<std::chrono::milliseconds>(patience, kLongest);
+  for (;;) {
+    AQUA_ASSIGN(auto answer, keeper.call(asked));
+    if (!answer.reply.later) return answer;
+    if (answer.fds.size() != 1) return lie(answer.fds.size(), " events");
+    step("wait");
+    AQUA_ASSIGN(const bool changed, keeper.wait_for(answer.fds.front().get(), deadline));
+    if (changed) continue;
+    return Error{Code::deadline_exceeded,
+                 concat("attach: ", asked.shard.model, " is still being published after ",
+                        patience.count(), " ms")};
+  }
+}
+
 }  // namespace
 
 std::vector<SlabDescriptor> AttachedCopy::slabs() const {
@@ -45,9 +67,10 @@ std::vector<SlabDescriptor> AttachedCopy::slabs() const {
 }
 
 Result<AttachedCopy> attach_copy(KeeperClient& keeper, const ShardName& shard,
-                                 const std::string& device) {
+                                 const std::string& device, std::chrono::milliseconds patience) {
   AQUA_ASSIGN(const DeviceUuid uuid, parse_id<DeviceTag>(device));
-  AQUA_ASSIGN(const auto attached, keeper.call(wire::Attach{.shard = shard, .device = uuid}));
+  const wire::Attach asked{.shard = shard, .device = uuid, .wait = patience.count() > 0};
+  AQUA_ASSIGN(const auto attached, await_copy(keeper, asked, patience));
   AttachedCopy copy{.id = attached.reply.copy, .manifest = {}, .descriptors = {}};
   AQUA_ASSIGN(copy.manifest, manifest_of(attached, shard));
   if (attached.reply.enforced) copy.protection = WriteProtection::enforced;

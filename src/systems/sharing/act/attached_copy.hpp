@@ -2,6 +2,7 @@
 // What a keeper answers to who attaches: a manifest that has been checked, and the slabs.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -24,9 +25,10 @@ struct AttachedCopy {
   [[nodiscard]] std::vector<SlabDescriptor> slabs() const;
 };
 
-// Errors: the keeper's; invalid_argument where its answer is not of what was asked, or does not fit
-// together.
+// Waits as long for who publishes it. Errors: the keeper's; deadline_exceeded; invalid_argument
+// where its answer is not of what was asked, or does not fit together.
 [[nodiscard]] Result<AttachedCopy> attach_copy(KeeperClient& keeper, const ShardName& shard,
-                                               const std::string& device);
+                                               const std::string& device,
+                                               std::chrono::milliseconds patience);
 
 }  // namespace aqua::sharing

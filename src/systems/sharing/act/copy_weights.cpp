@@ -51,7 +51,7 @@ Result<LoadedWeights> copy_weights(Runtime& runtime, const CopyOptions& options)
   AQUA_ASSIGN(KeeperClient keeper, KeeperClient::connect(options.keeper));
   const ShardName shard{options.model, options.version, options.shard, options.shards};
   step("attach");
-  AQUA_ASSIGN(AttachedCopy there, attach_copy(keeper, shard, options.from));
+  AQUA_ASSIGN(AttachedCopy there, attach_copy(keeper, shard, options.from, options.patience));
   step("map");
   AQUA_ASSIGN(const PublishedMemory source, PublishedMemory::open(runtime, there.slabs()));
   there.descriptors.clear();

@@ -4,6 +4,7 @@
 // Threads: one at a time.
 #pragma once
 
+#include <chrono>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,11 @@ class KeeperClient {
   // unavailable when it is away or silent: the connection has ended then.
   [[nodiscard]] Result<Answer> call(const wire::Request& request, std::span<const int> fds = {});
 
+  // As KeeperConnection's.
+  [[nodiscard]] Result<bool> wait_for(int event,
+                                      std::chrono::steady_clock::time_point deadline) const {
+    return connection_.wait_for(event, deadline);
+  }
   [[nodiscard]] const std::string& path() const noexcept { return connection_.path(); }
 
  private:

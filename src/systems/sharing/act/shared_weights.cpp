@@ -41,7 +41,7 @@ Result<SharedWeights> SharedWeights::attach(Runtime& runtime, const WeightsOptio
   const std::string device = PublishedMemory::device_of(runtime);
   const ShardName wanted{options.model, options.version, options.shard, options.shards};
   step("attach");
-  AQUA_ASSIGN(AttachedCopy copy, attach_copy(keeper, wanted, device));
+  AQUA_ASSIGN(AttachedCopy copy, attach_copy(keeper, wanted, device, options.patience));
   step("map");
   AQUA_ASSIGN(PublishedMemory memory, PublishedMemory::open(runtime, copy.slabs()));
   copy.descriptors.clear();
@@ -103,7 +103,8 @@ Result<void> SharedWeights::resume() {
   if (!parts_->suspended) return {};
   // Another keeper may be there by now.
   AQUA_ASSIGN(KeeperClient keeper, KeeperClient::connect(parts_->keeper.path()));
-  AQUA_ASSIGN(AttachedCopy copy, attach_copy(keeper, parts_->wanted(), parts_->device));
+  AQUA_ASSIGN(AttachedCopy copy,
+              attach_copy(keeper, parts_->wanted(), parts_->device, parts_->options.patience));
   if (!laid_out_alike(copy.manifest, manifest())) {
     return Error{
         Code::failed_precondition,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "capi/sized.hpp"
@@ -49,12 +50,14 @@ aqua_error* aqua_weights_attach(aqua_runtime runtime, const aqua_weights_options
                 take_in<aqua_weights_options>("aqua_weights_attach: options", options,
                                               AQUA_WEIGHTS_OPTIONS_INIT));
     auto locked = std::make_unique<LockedWeights>();
-    AQUA_ASSIGN(auto attached, aqua::sharing::SharedWeights::attach(
-                                   *used, {.model = string_or_empty(given.model),
-                                           .version = string_or_empty(given.version),
-                                           .shard = given.shard,
-                                           .shards = given.shards,
-                                           .keeper = string_or_empty(given.keeper)}));
+    AQUA_ASSIGN(auto attached,
+                aqua::sharing::SharedWeights::attach(
+                    *used, {.model = string_or_empty(given.model),
+                            .version = string_or_empty(given.version),
+                            .shard = given.shard,
+                            .shards = given.shards,
+                            .keeper = string_or_empty(given.keeper),
+                            .patience = std::chrono::milliseconds(given.patience_ms)}));
     locked->weights.emplace(std::move(attached));
     count_alive(Kind::weights, [](std::uint64_t id) { return all_weights().count(id); });
     AQUA_ASSIGN(weights->id,

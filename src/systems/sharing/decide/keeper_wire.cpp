@@ -41,6 +41,7 @@ Json to_json(const Commit& asked) {
 Json to_json(const Attach& asked) {
   Json json = with(to_json(asked.shard), "attach");
   json["device"] = to_string(asked.device);
+  if (asked.wait) json["wait"] = true;
   return json;
 }
 Json to_json(const Fetch& asked) {
@@ -63,9 +64,11 @@ Json to_json(const ModelStatus& row) {
 Json to_json(const Reply& reply) {
   Json models = Json::array();
   for (const ModelStatus& row : reply.models) models.push_back(to_json(row));
-  return {{"copy", reply.copy},         {"version", reply.version}, {"slabs", reply.slabs},
-          {"enforced", reply.enforced}, {"bytes", reply.bytes},     {"models", models},
-          {"more", reply.more}};
+  Json json = {{"copy", reply.copy},         {"version", reply.version}, {"slabs", reply.slabs},
+               {"enforced", reply.enforced}, {"bytes", reply.bytes},     {"models", models},
+               {"more", reply.more}};
+  if (reply.later) json["later"] = true;
+  return json;
 }
 
 CopyId read_copy(JsonObject& object) {
@@ -96,7 +99,9 @@ std::optional<Request> read_request(JsonObject& object, const std::string& opera
   if (operation == "add") return Add{.copy = read_copy(object), .bytes = read_sizes(object)};
   if (operation == "commit") return Commit{.copy = read_copy(object)};
   if (operation == "attach") {
-    return Attach{.shard = read_shard(object), .device = read_device(object)};
+    return Attach{.shard = read_shard(object),
+                  .device = read_device(object),
+                  .wait = object.flag_or("wait", false)};
   }
   if (operation == "fetch") {
     return Fetch{.copy = read_copy(object), .first = object.count("first", 0, kMostManifestSlabs)};
@@ -150,6 +155,7 @@ Result<Reply> decode_reply(std::string_view packet) {
   Reply reply{.copy = read_copy(object), .version = object.text("version")};
   reply.slabs = object.count("slabs", 0, kMostManifestSlabs);
   reply.enforced = object.flag_or("enforced", false);
+  reply.later = object.flag_or("later", false);
   reply.bytes = read_sizes(object);
   reply.more = object.flag_or("more", false);
   const Json* models = object.take("models");

@@ -33,10 +33,12 @@ struct Add {
 struct Commit {
   CopyId copy = 0;
 };
-// Answer: copy, version, slabs, enforced; with it the descriptor of the manifest.
+// Answer: copy, version, slabs, enforced; with it the descriptor of the manifest. To who waits for
+// what is being published `later`, with an eventfd: it is signalled when it is worth asking again.
 struct Attach {
   ShardName shard;
   DeviceUuid device;
+  bool wait = false;
 };
 // Slabs of a copy that the caller reads, from this one on. Answer: bytes, with a descriptor each,
 // as many as go into a packet.
@@ -62,6 +64,7 @@ struct Reply {
   std::string version{};
   std::uint32_t slabs = 0;
   bool enforced = false;
+  bool later = false;
   std::vector<std::uint64_t> bytes{};
   std::vector<ModelStatus> models{};
   bool more = false;

@@ -216,6 +216,19 @@ Result<ModelBook::Attached> ModelBook::attach(ClientNumber reader, const ShardNa
                       " is not on ", to_string(device), ", but on", where)};
 }
 
+bool ModelBook::may_come(const ShardName& name, const DeviceUuid& device) const {
+  return std::any_of(versions_.begin(), versions_.end(), [&](const auto& entry) {
+    const Version& version = entry.second;
+    if (version.model != name.model || version.shards != name.shards || version.retired) {
+      return false;
+    }
+    return (name.version.empty() || version.name == name.version) &&
+           std::any_of(version.copies.begin(), version.copies.end(), [&](const auto& copy) {
+             return copy.second.shard == name.shard && copy.second.device == device;
+           });
+  });
+}
+
 Result<std::vector<CopyId>> ModelBook::detach(ClientNumber reader, CopyId copy) {
   const auto version = version_of(copy);
   if (version == versions_.end() || version->second.copies.at(copy).readers.erase(reader) == 0) {

@@ -87,6 +87,9 @@ class ModelBook {
   };
   [[nodiscard]] Result<Attached> attach(ClientNumber reader, const ShardName& name,
                                         const DeviceUuid& device);
+  // Whether attach() may find later what it does not find now: a version that fits has this shard
+  // on this device, published or being published, and is not superseded.
+  [[nodiscard]] bool may_come(const ShardName& name, const DeviceUuid& device) const;
   // Answers the copies to forget. not_found: it does not read that.
   [[nodiscard]] Result<std::vector<CopyId>> detach(ClientNumber reader, CopyId copy);
 
