@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// copy_weights() publishes on a device what a keeper has on another one: the files of a model are
-// read once, and its weights go from GPU to GPU, over NVLink where there is one.
+// copy_weights() publishes on a device what a keeper has on another one, broadcast_weights() on
+// several: the files of a model are read once, and its weights go from GPU to GPU, over NVLink
+// where there is one.
 //
-// Threads: a free function; concurrent calls are fine.
+// Threads: free functions; concurrent calls are fine.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "aqua/export.h"
 #include "aqua/result.hpp"
@@ -40,5 +43,12 @@ struct CopyOptions {
 // and the errors of SharedWeights::attach(), WeightsPublisher::begin() and commit().
 [[nodiscard]] AQUA_API Result<LoadedWeights> copy_weights(Runtime& runtime,
                                                           const CopyOptions& options);
+
+// Publishes them on the device of each runtime, and answers in their order. A device that has them
+// gives them to the next at once, so that n devices have them in the time of log2(n + 1) copies,
+// rounded up. All get the version that the first one got. Where a copy fails, the others go on.
+// on_progress has the bytes of all devices together, from several threads, one at a time.
+[[nodiscard]] AQUA_API std::vector<Result<LoadedWeights>> broadcast_weights(
+    std::span<Runtime* const> runtimes, const CopyOptions& options);
 
 }  // namespace aqua::sharing

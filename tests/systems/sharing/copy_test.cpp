@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <vector>
 
 #include "aqua/published_memory.hpp"
 #include "aqua/runtime.hpp"
@@ -124,6 +125,64 @@ TEST_F(CopiedWeights, WhatCannotBeCopiedIsNamed) {
   ASSERT_TRUE(copy_weights(there_, options()).ok());
   expect_refused(copy_weights(there_, options()), Code::already_exists, "is published");
   EXPECT_EQ(model().readers, 0U);
+}
+
+// Five devices in three rounds; the fourth has them already.
+TEST_F(CopiedWeights, AreBroadcastByWhoeverHasThem) {
+  publish(7);
+  std::vector<Runtime> devices;
+  std::vector<Runtime*> to;
+  for (const char* name : {"emu:1", "emu:2", "emu:3", "emu:4", "emu:5"}) {
+    devices.push_back(open(name));
+  }
+  for (Runtime& device : devices) to.push_back(&device);
+  ASSERT_TRUE(copy_weights(devices[3], options()).ok());
+  std::uint64_t told = 0, of = 0;
+  CopyOptions wanted = options();
+  wanted.on_progress = [&](std::uint64_t done, std::uint64_t all) {
+    EXPECT_GT(done, told);
+    told = done;
+    of = all;
+  };
+  const auto copied = broadcast_weights(to, wanted);
+  ASSERT_EQ(copied.size(), 5U);
+  EXPECT_EQ(model().copies, 6U);
+  EXPECT_EQ(model().readers, 0U);
+  for (std::size_t i = 0; i < copied.size(); ++i) {
+    if (i == 3) {
+      expect_refused(copied[i], Code::already_exists, "is published");
+      continue;
+    }
+    ASSERT_TRUE(copied[i].ok()) << i << ": " << copied[i].error().message;
+    auto weights = SharedWeights::attach(*to[i], {.model = "small", .keeper = keeper_.socket()});
+    ASSERT_TRUE(weights.ok()) << i;
+    const auto expected = small_bytes(weights->find("qkv")->bytes, 7, 0);
+    EXPECT_EQ(std::memcmp(weights->find("qkv")->address, expected.data(), expected.size()), 0);
+    EXPECT_TRUE(weights->verify().ok());
+  }
+  EXPECT_EQ(told, 4 * copied[0]->bytes) << "of those that were copied";
+  EXPECT_EQ(of, 5 * copied[0]->bytes);
+  EXPECT_TRUE(broadcast_weights({}, options()).empty());
+}
+
+TEST_F(CopiedWeights, ABroadcastIsOfOneVersion) {
+  publish(7);
+  std::vector<Runtime> devices;
+  for (const char* name : {"emu:1", "emu:2"}) devices.push_back(open(name));
+  CopyOptions wanted = options();
+  unsigned told = 0;
+  wanted.on_progress = [&](std::uint64_t, std::uint64_t) {
+    if (told++ != 0) return;  // while the first device gets version 1
+    auto newer = WeightsPublisher::begin(here_, small_model("2"), keeper_.socket());
+    ASSERT_TRUE(newer.ok()) << newer.error().message;
+    ASSERT_TRUE(fill(*newer, small_model("2"), 8).ok());
+    ASSERT_TRUE(newer->commit().ok());
+  };
+  const auto copied = broadcast_weights(std::vector<Runtime*>{&devices[0], &devices[1]}, wanted);
+  for (const auto& each : copied) {
+    ASSERT_TRUE(each.ok()) << each.error().message;
+    EXPECT_EQ(each->version, "1");
+  }
 }
 
 TEST_F(CopiedWeights, WhatHasComeOtherwiseIsNotPublished) {

@@ -50,18 +50,40 @@ TEST_F(Models, AreLoadedListedVerifiedAndRetired) {
             "m 1: 1 tensors, 1 MiB\n");
   EXPECT_EQ(said({"verify", "--model", "m", "--device", "emu:1"}),
             "m 1: 1 tensors are what was published; write protection: enforced\n");
+  EXPECT_EQ(said({"copy", "--model", "m", "--from", "emu:1", "--device", "emu:2", "--device",
+                  "emu:3", "--device", "emu:4"}),
+            "m 1: 1 tensors, 1 MiB\n");
+  EXPECT_EQ(said({"verify", "--model", "m", "--device", "emu:4"}),
+            "m 1: 1 tensors are what was published; write protection: enforced\n");
+  const std::string half =
+      said({"copy", "--model", "m", "--from", "emu:1", "--device", "emu:0", "--device", "emu:5"});
+  EXPECT_NE(half.find("emu:0: publish: m 1 shard 0 is published"), std::string::npos) << half;
+  EXPECT_NE(half.find("; emu:5: there"), std::string::npos) << half;
   EXPECT_NE(said({"list"}).find("m                        1                there "),
             std::string::npos)
       << said({"list"});
   const auto listed = nlohmann::json::parse(said({"--json"}));
-  EXPECT_EQ(listed["models"][0]["bytes"], 4 << 20);
-  EXPECT_EQ(listed["models"][0]["copies"], 2);
+  EXPECT_EQ(listed["models"][0]["bytes"], 12 << 20);
+  EXPECT_EQ(listed["models"][0]["copies"], 6);
   EXPECT_EQ(listed["models"][0]["shows"], true);
   const auto retired =
       nlohmann::json::parse(said({"retire", "--model", "m", "--version", "1", "--json"}));
   EXPECT_EQ(retired["retired"], "1");
   EXPECT_EQ(run({"verify", "--model", "m", "--device", "emu:0"}).error().code, Code::not_found);
   EXPECT_EQ(nlohmann::json::parse(said({"list", "--json"}))["models"].size(), 0U);
+}
+
+TEST_F(Models, AreReadOnceForSeveralDevices) {
+  const aqua::testing::TempDir directory;
+  const std::string file = directory / "weights";
+  std::ofstream(file, std::ios::binary) << sharing::safetensors_bytes(
+      R"({"w": {"dtype": "F16", "shape": [8], "data_offsets": [0, 16]}})", 16);
+  EXPECT_EQ(said({"load", "--file", file, "--model", "m", "--version", "1", "--device", "emu:0",
+                  "--device", "emu:1", "--device", "emu:2"}),
+            "m 1: 1 tensors, 0 MiB\n");
+  for (const char* device : {"emu:0", "emu:1", "emu:2"}) {
+    EXPECT_TRUE(run({"verify", "--model", "m", "--device", device}).ok()) << device;
+  }
 }
 
 TEST_F(Models, WithoutAKeeperTheSocketIsNamed) {
@@ -81,6 +103,7 @@ TEST(ModelsLine, WrongArgumentsAreNamed) {
       {{"retire", "--model", "m"}, "needs --version"},
       {{"verify"}, "needs --model"},
       {{"copy", "--model", "m", "--device", "emu:1"}, "needs --from"},
+      {{"verify", "--model", "m", "--device", "emu:0", "--device", "emu:1"}, "reads one --device"},
       {{"verify", "--model", "m", "--shard", "2", "--shards", "2"}, "--shard is not below"},
       {{"load", "--file", "f", "--model", "m", "--version", "1", "--split", "q"}, "PATTERN=AXIS"},
       {{"load", "--file", "f", "--model", "m", "--version", "1", "--split", "q=9"}, "PATTERN=AXIS"},

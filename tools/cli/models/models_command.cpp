@@ -5,15 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "aqua/published_memory.hpp"
-#include "aqua/runtime.hpp"
-#include "aqua/sharing/copy_weights.hpp"
 #include "aqua/sharing/models.hpp"
 #include "aqua/sharing/shared_weights.hpp"
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "tools/cli/action.hpp"
-#include "tools/report/progress_line.hpp"
+#include "tools/cli/models/publish.hpp"
 
 namespace aqua::tool {
 namespace {
@@ -23,17 +20,16 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kAbout =
     R"(Usage: aqua models [list] [options]
-       aqua models load --file FILE --model NAME --version VERSION --device DEVICE [options]
-       aqua models copy --model NAME --from DEVICE --device DEVICE [options]
+       aqua models load --file FILE --model NAME --version VERSION --device DEVICE... [options]
+       aqua models copy --model NAME --from DEVICE --device DEVICE... [options]
        aqua models verify --model NAME --device DEVICE [options]
        aqua models retire --model NAME --version VERSION [options]
 
 What the keeper of this server has of models' weights. load reads them from files, once for every
-engine of a device; copy brings them to another device, where no file is read; verify reads what is
-published again and compares its digests; retire has a version go with its last reader.
+engine of a device; copy brings them to other devices, where no file is read; of several devices
+each has them from one that has them already. verify reads what is published again and compares its
+digests; retire has a version go with its last reader.
 (docs/operate/keeper.md))";
-
-constexpr std::size_t kHostTier = std::size_t{2} << 20;  // of no use to a loader, and the smallest
 
 Error bad(const std::string& what) {
   return Error{Code::invalid_argument, concat("models: ", what)};
@@ -68,6 +64,9 @@ Result<void> check_all_there(const ModelsCommand& command) {
   if (command.action == ModelsAction::copy) AQUA_TRY(needs(!command.from.empty(), "--from"));
   if (command.slab_mib % 2 != 0) return bad("--slab-mib is not even");
   if (command.load.shard >= command.load.shards) return bad("--shard is not below --shards");
+  if (command.action == ModelsAction::verify && command.devices.size() > 1) {
+    return bad("verify reads one --device");
+  }
   return {};
 }
 
@@ -106,63 +105,8 @@ Result<std::string> list(const ModelsCommand& command) {
   return out.str();
 }
 
-Result<Runtime> open_runtime(const std::string& device, std::size_t emulated_bytes) {
-  return Runtime::open({.device = device,
-                        .coordinator = "none",
-                        .host_bytes = kHostTier,
-                        .curve_directory = "off",
-                        .emulated = {.total_bytes = emulated_bytes}});
-}
-
-// An emulated GPU is as large as is asked for.
-constexpr std::size_t kLargeEmulated = std::size_t{256} << 30;
-
-std::string published(const ModelsCommand& command, const sharing::LoadedWeights& loaded) {
-  const std::string& model = command.load.model;
-  if (command.json) {
-    return Json{{"model", model},
-                {"version", loaded.version},
-                {"tensors", loaded.tensors},
-                {"bytes", loaded.bytes},
-                {"slab_bytes", loaded.slab_bytes}}
-               .dump(2) +
-           "\n";
-  }
-  return concat(model, " ", loaded.version, ": ", loaded.tensors, " tensors, ", loaded.bytes >> 20,
-                " MiB\n");
-}
-
-Result<std::string> load(const ModelsCommand& command) {
-  AQUA_ASSIGN(Runtime runtime, open_runtime(command.device, kLargeEmulated));
-  sharing::LoadOptions options = command.load;
-  options.slab_bytes = command.slab_mib << 20;
-  report::ProgressLine progress(stderr, report::ProgressLine::Where::terminals, "load");
-  options.on_progress = [&](std::uint64_t done, std::uint64_t of) {
-    progress.show(options.model, done, of);
-  };
-  AQUA_ASSIGN(const auto loaded, sharing::load_weights(runtime, command.files, options));
-  return published(command, loaded);
-}
-
-Result<std::string> copy(const ModelsCommand& command) {
-  AQUA_ASSIGN(Runtime from, open_runtime(command.from, kLargeEmulated));
-  AQUA_ASSIGN(Runtime to, open_runtime(command.device, kLargeEmulated));
-  report::ProgressLine progress(stderr, report::ProgressLine::Where::terminals, "copy");
-  AQUA_ASSIGN(const auto copied,
-              sharing::copy_weights(to, {.model = command.load.model,
-                                         .version = command.load.version,
-                                         .shard = command.load.shard,
-                                         .shards = command.load.shards,
-                                         .from = PublishedMemory::device_of(from),
-                                         .keeper = command.load.keeper,
-                                         .on_progress = [&](std::uint64_t done, std::uint64_t of) {
-                                           progress.show(command.load.model, done, of);
-                                         }}));
-  return published(command, copied);
-}
-
 Result<std::string> verify(const ModelsCommand& command) {
-  AQUA_ASSIGN(Runtime runtime, open_runtime(command.device, std::size_t{1} << 30));
+  AQUA_ASSIGN(Runtime runtime, open_for_models(command.devices.front(), std::size_t{1} << 30));
   AQUA_ASSIGN(auto weights,
               sharing::SharedWeights::attach(runtime, {.model = command.load.model,
                                                        .version = command.load.version,
@@ -193,7 +137,8 @@ CommandLine models_line(ModelsCommand& command) {
       .text("--model", command.load.model, "NAME", "as engines ask for it")
       .text("--version", command.load.version, "VERSION",
             "of these weights; left out, the newest on the device is copied or verified")
-      .text("--device", command.device, "DEVICE", "cuda:N, GPU-UUID or emu:N; else $AQUA_DEVICE")
+      .list("--device", command.devices, "DEVICE",
+            "cuda:N, GPU-UUID or emu:N; several to load on or to copy to; else $AQUA_DEVICE")
       .text("--from", command.from, "DEVICE", "that has the weights to copy")
       .number("--shard", command.load.shard, 0, 4095, "I", "which part, for engines of several")
       .number("--shards", command.load.shards, 1, 4096, "N", "of how many")
@@ -216,6 +161,7 @@ Result<ModelsCommand> parse_models(std::span<const std::string_view> arguments) 
   if (!action.ok()) return bad(action.error().message);
   command.action = *action;
   AQUA_TRY(models_line(command).parse(arguments));
+  if (command.devices.empty()) command.devices.emplace_back();  // $AQUA_DEVICE
   AQUA_TRY(take_rules(command));
   AQUA_TRY(check_all_there(command));
   return command;
@@ -226,9 +172,9 @@ Result<std::string> run_models(const ModelsCommand& command) {
     case ModelsAction::list:
       return list(command);
     case ModelsAction::load:
-      return load(command);
+      return load_models(command);
     case ModelsAction::copy:
-      return copy(command);
+      return copy_models(command);
     case ModelsAction::verify:
       return verify(command);
     case ModelsAction::retire:

@@ -18,11 +18,11 @@ enum class ModelsAction : std::uint8_t { list, load, copy, verify, retire };
 
 struct ModelsCommand {
   ModelsAction action = ModelsAction::list;
-  std::vector<std::string> files{};  // to load
-  std::string device{};              // to load on or copy to, or to verify
-  std::string from{};                // the device to copy from
-  std::vector<std::string> split{};  // PATTERN=AXIS
-  sharing::LoadOptions load{};       // model, version, shard and keeper are those of every action
+  std::vector<std::string> files{};    // to load
+  std::vector<std::string> devices{};  // to load on or copy to, or to verify; empty: $AQUA_DEVICE
+  std::string from{};                  // the device to copy from
+  std::vector<std::string> split{};    // PATTERN=AXIS
+  sharing::LoadOptions load{};         // model, version, shard and keeper are those of every action
   std::uint64_t slab_mib = 256;
   bool json = false;
 };

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/models/publish.hpp"
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "aqua/published_memory.hpp"
+#include "aqua/sharing/copy_weights.hpp"
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "tools/report/progress_line.hpp"
+
+namespace aqua::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using report::ProgressLine;
+using sharing::LoadedWeights;
+
+constexpr std::size_t kHostTier = std::size_t{2} << 20;  // of no use to a loader, and the smallest
+// An emulated GPU is as large as is asked for.
+constexpr std::size_t kLargeEmulated = std::size_t{256} << 30;
+
+std::string published(const ModelsCommand& command, const LoadedWeights& loaded) {
+  const std::string& model = command.load.model;
+  if (command.json) {
+    return Json{{"model", model},
+                {"version", loaded.version},
+                {"tensors", loaded.tensors},
+                {"bytes", loaded.bytes},
+                {"slab_bytes", loaded.slab_bytes}}
+               .dump(2) +
+           "\n";
+  }
+  return concat(model, " ", loaded.version, ": ", loaded.tensors, " tensors, ", loaded.bytes >> 20,
+                " MiB\n");
+}
+
+Result<std::vector<Runtime>> open_all(const std::vector<std::string>& devices) {
+  std::vector<Runtime> opened;
+  for (const std::string& device : devices) {
+    AQUA_ASSIGN(Runtime runtime, open_for_models(device, kLargeEmulated));
+    opened.push_back(std::move(runtime));
+  }
+  return opened;
+}
+
+auto show(ProgressLine& line, const std::string& model) {
+  return [&](std::uint64_t done, std::uint64_t of) { line.show(model, done, of); };
+}
+
+// To the devices that `to` are opened on, whose names are `names`.
+Result<LoadedWeights> broadcast(const ModelsCommand& command, Runtime& from,
+                                const std::vector<Runtime*>& to,
+                                std::span<const std::string> names) {
+  ProgressLine line(stderr, ProgressLine::Where::terminals, "copy");
+  const auto copied =
+      sharing::broadcast_weights(to, {.model = command.load.model,
+                                      .version = command.load.version,
+                                      .shard = command.load.shard,
+                                      .shards = command.load.shards,
+                                      .from = PublishedMemory::device_of(from),
+                                      .keeper = command.load.keeper,
+                                      .on_progress = show(line, command.load.model)});
+  const Error* failed = nullptr;
+  std::string why, there;
+  for (std::size_t i = 0; i < copied.size(); ++i) {
+    if (copied[i].ok()) {
+      there += concat(there.empty() ? "; " : ", ", names[i]);
+      continue;
+    }
+    if (failed == nullptr) failed = &copied[i].error();
+    why += concat(why.empty() ? "" : "; ", names[i], ": ", copied[i].error().message);
+  }
+  if (failed == nullptr) return copied.front();
+  return Error{failed->code, concat(why, there, there.empty() ? "" : ": there")};
+}
+
+}  // namespace
+
+Result<Runtime> open_for_models(const std::string& device, std::size_t emulated_bytes) {
+  return Runtime::open({.device = device,
+                        .coordinator = "none",
+                        .host_bytes = kHostTier,
+                        .curve_directory = "off",
+                        .emulated = {.total_bytes = emulated_bytes}});
+}
+
+Result<std::string> load_models(const ModelsCommand& command) {
+  AQUA_ASSIGN(std::vector<Runtime> devices, open_all(command.devices));
+  sharing::LoadOptions options = command.load;
+  options.slab_bytes = command.slab_mib << 20;
+  ProgressLine line(stderr, ProgressLine::Where::terminals, "load");
+  options.on_progress = show(line, options.model);
+  AQUA_ASSIGN(const auto loaded, sharing::load_weights(devices.front(), command.files, options));
+  std::vector<Runtime*> others;
+  for (std::size_t i = 1; i < devices.size(); ++i) others.push_back(&devices[i]);
+  if (!others.empty()) {
+    AQUA_TRY(broadcast(command, devices.front(), others, std::span(command.devices).subspan(1)));
+  }
+  return published(command, loaded);
+}
+
+Result<std::string> copy_models(const ModelsCommand& command) {
+  AQUA_ASSIGN(Runtime from, open_for_models(command.from, kLargeEmulated));
+  AQUA_ASSIGN(std::vector<Runtime> devices, open_all(command.devices));
+  std::vector<Runtime*> to;
+  for (Runtime& device : devices) to.push_back(&device);
+  AQUA_ASSIGN(const auto copied, broadcast(command, from, to, command.devices));
+  return published(command, copied);
+}
+
+}  // namespace aqua::tool
