@@ -48,6 +48,8 @@ class AQUA_API PublishedMemory {
 
   // Names the runtime's device by 32 hexadecimal digits, alike in every process of this server.
   [[nodiscard]] static std::string device_of(Runtime& runtime);
+  // Likewise the device "host": memory of this server that is no GPU's.
+  [[nodiscard]] static std::string host_device();
 
   // Device address of the first byte, fixed for life.
   [[nodiscard]] std::byte* address() const noexcept;

@@ -87,6 +87,8 @@ struct Callbacks {
 struct RuntimeOptions {
   // "cuda:N" (as this process counts its GPUs), "GPU-UUID" (as nvidia-smi -L prints it) or
   // "emu:N" (emulated, without a GPU: for tests). Empty: $AQUA_DEVICE, which must then be set.
+  // "host" is this server's memory, for published weights that no GPU has: at most a quarter of it
+  // in one runtime, which has no coordinator.
   std::string device{};
   // "unix:PATH", "HOST:PORT" or "none". Empty: $AQUA_COORDINATOR, else "none".
   std::string coordinator{};

@@ -19,6 +19,7 @@ namespace aqua::runtime {
 namespace {
 
 constexpr std::size_t kSmallestSlab = std::size_t{2} << 20;
+constexpr std::string_view kHostDevice = "host";
 
 }  // namespace
 
@@ -30,6 +31,12 @@ Result<RuntimeOptions> resolve(RuntimeOptions options) {
                  "\"GPU-UUID\", or to \"emu:N\" for an emulated GPU"};
   }
   if (options.coordinator.empty()) options.coordinator = environment("AQUA_COORDINATOR", "none");
+  if (options.device == kHostDevice && options.coordinator != "none") {
+    return Error{
+        Code::invalid_argument,
+        concat("device ", kHostDevice, " lends nothing: its coordinator is \"none\", not \"",
+               options.coordinator, "\"")};
+  }
   if (options.name.empty()) options.name = program_invocation_short_name;
   if (options.slab_bytes < kSmallestSlab || options.slab_bytes % kSmallestSlab != 0) {
     return Error{Code::invalid_argument, concat("slab_bytes ", options.slab_bytes,
@@ -88,8 +95,9 @@ Result<std::unique_ptr<device::Device>> open_device(const RuntimeOptions& option
   if (device::is_cuda_name(name)) {
     return device::open_cuda({.device = options.device});
   }
+  if (name == kHostDevice) return device::open_host({});
   return Error{Code::invalid_argument,
-               concat("device '", name, "': expected emu:N, cuda:N or GPU-UUID")};
+               concat("device '", name, "': expected emu:N, cuda:N, GPU-UUID or host")};
 }
 
 }  // namespace aqua::runtime

@@ -6,6 +6,7 @@
 
 #include "base/internals.hpp"
 #include "base/try.hpp"
+#include "device/memfd/device.hpp"
 #include "runtime/impl.hpp"
 #include "runtime/mapped_slabs.hpp"
 
@@ -58,6 +59,10 @@ Result<PublishedMemory> PublishedMemory::open(Runtime& runtime,
 
 std::string PublishedMemory::device_of(Runtime& runtime) {
   return to_string(detail::Internals::impl(runtime).device().info().uuid);
+}
+
+std::string PublishedMemory::host_device() {
+  return to_string(device::host_uuid());
 }
 
 std::byte* PublishedMemory::address() const noexcept {

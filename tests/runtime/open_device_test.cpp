@@ -6,6 +6,7 @@
 
 #include "device/cuda/device.hpp"
 #include "device/cuda/name.hpp"
+#include "device/memfd/device.hpp"
 #include "runtime/options.hpp"
 #include "tests/without_gpus.hpp"
 
@@ -24,8 +25,19 @@ TEST(OpenDevice, EmulatedGpusAreOpenedByNumber) {
   EXPECT_EQ((*opened)->info().name, "emu:7");
 }
 
+TEST(OpenDevice, HostMemoryIsADeviceThatLendsNothing) {
+  const auto opened = open_device({.device = "host"});
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  EXPECT_EQ((*opened)->info().kind, device::Kind::host);
+  EXPECT_EQ((*opened)->info().uuid, device::host_uuid());
+  EXPECT_TRUE(resolve({.device = "host", .coordinator = "none"}).ok());
+  const auto lending = resolve({.device = "host", .coordinator = "unix:/nowhere"});
+  ASSERT_FALSE(lending.ok());
+  EXPECT_EQ(lending.error().code, Code::invalid_argument);
+}
+
 TEST(OpenDevice, WhatIsNoDevicesNameIsRefused) {
-  for (const char* name : {"", "emu:", "emu:x", "gpu0", "host"}) {
+  for (const char* name : {"", "emu:", "emu:x", "gpu0", "hosts"}) {
     expect_refused(name, Code::invalid_argument);
   }
 }

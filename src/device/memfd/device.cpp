@@ -22,6 +22,8 @@ MemfdDevice::MemfdDevice(MemfdOptions options)
 
 namespace {
 
+constexpr const char* kHostName = "host";
+
 Result<std::unique_ptr<Device>> open_memfd(MemfdOptions options) {
   options.info.uuid = boot_uuid(options.info.name);
   options.info.granularity = kGranularity;
@@ -50,7 +52,7 @@ Result<std::unique_ptr<Device>> open_emulated(const EmulatedOptions& options) {
 Result<std::unique_ptr<Device>> open_host(const HostOptions& options) {
   MemfdOptions memfd;
   memfd.info.kind = Kind::host;
-  memfd.info.name = "host";
+  memfd.info.name = kHostName;
   memfd.info.total_bytes = options.total_bytes;
   memfd.touch_slabs = true;
   if (options.total_bytes == 0) {
@@ -59,6 +61,10 @@ Result<std::unique_ptr<Device>> open_host(const HostOptions& options) {
     memfd.info.total_bytes = quarter / kGranularity * kGranularity;
   }
   return open_memfd(std::move(memfd));
+}
+
+DeviceUuid host_uuid() {
+  return boot_uuid(kHostName);
 }
 
 std::byte* kernel_view(std::byte* device_address) noexcept {

@@ -42,6 +42,8 @@ struct HostOptions {
 // Slabs are touched when created, so that using them later cannot fail. Host addresses
 // are ordinary addresses. granularity 2 MiB.
 [[nodiscard]] Result<std::unique_ptr<Device>> open_host(const HostOptions& options);
+// What its info() has, the same in every process until the next boot.
+[[nodiscard]] DeviceUuid host_uuid();
 
 // A host-usable address for a device address, for code that runs *as* device work (kernels
 // of the emulated GPU). Identity for every other address. Never call it from host code.
