@@ -27,8 +27,11 @@ struct CopyOptions {
   std::string model{};
   std::string version{};  // empty: the newest with all of its shards that `from` has
   std::uint32_t shard = 0, shards = 1;
-  std::string from{};    // the device that has them, as PublishedMemory::device_of() names it
-  std::string keeper{};  // as WeightsOptions::keeper
+  std::string from{};  // the device that has them, as PublishedMemory::device_of() names it
+  // A runtime on that device, if there is one: bytes go through host memory then where one of the
+  // two is the device "host", or where two GPUs are no peers.
+  Runtime* source = nullptr;
+  std::string keeper{};                   // as WeightsOptions::keeper
   std::chrono::milliseconds patience{0};  // as WeightsOptions::patience, for those on `from`
   // Called now and then on the calling thread with the bytes copied so far, and those to copy.
   std::function<void(std::uint64_t done, std::uint64_t of)> on_progress{};
@@ -38,7 +41,8 @@ struct CopyOptions {
 // and published only where each tensor's digest is that of the source. Meanwhile both count as
 // mapped by the runtime (MemoryBudget::shared_bytes).
 //   invalid_argument     no model, or a device that is none or the runtime's own
-//   failed_precondition  the keeper has none on `from`; or two GPUs are no peers
+//   failed_precondition  the keeper has none on `from`; or two GPUs are no peers, or one of the
+//                        devices is "host", and no `source` is given
 //   data_loss            a tensor's digest differs; nothing is published
 // and the errors of SharedWeights::attach(), WeightsPublisher::begin() and commit().
 [[nodiscard]] AQUA_API Result<LoadedWeights> copy_weights(Runtime& runtime,

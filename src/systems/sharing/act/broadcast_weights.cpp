@@ -3,7 +3,6 @@
 #include <future>
 #include <utility>
 
-#include "aqua/published_memory.hpp"
 #include "aqua/sharing/copy_weights.hpp"
 #include "base/mutex.hpp"
 
@@ -38,13 +37,15 @@ std::vector<Result<LoadedWeights>> broadcast_weights(std::span<Runtime* const> r
                                                      const CopyOptions& options) {
   Progress progress(options, runtimes.size());
   CopyOptions wanted = options;
-  std::vector<std::string> sources{options.from};
+  std::vector<Runtime*> sources{options.source};
   std::vector<Result<LoadedWeights>> copied;
   while (copied.size() < runtimes.size()) {
     const std::size_t first = copied.size();
     std::vector<std::future<Result<LoadedWeights>>> round;
     for (std::size_t i = 0; i < std::min(sources.size(), runtimes.size() - first); ++i) {
-      wanted.from = sources[i];
+      wanted.source = sources[i];
+      // The first one may be without a runtime of its own here.
+      wanted.from = i == 0 ? options.from : std::string();
       wanted.on_progress = progress.of(first + i);
       round.push_back(std::async(std::launch::async, [to = runtimes[first + i], wanted] {
         return copy_weights(*to, wanted);
@@ -54,7 +55,7 @@ std::vector<Result<LoadedWeights>> broadcast_weights(std::span<Runtime* const> r
       copied.push_back(round[i].get());
       if (!copied.back().ok()) continue;
       wanted.version = copied.back()->version;  // all get what the first one got
-      sources.push_back(PublishedMemory::device_of(*runtimes[first + i]));
+      sources.push_back(runtimes[first + i]);
     }
   }
   return copied;

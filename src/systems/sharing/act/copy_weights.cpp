@@ -14,8 +14,41 @@ namespace {
 
 constexpr std::uint64_t kCopiedAtOnce = std::uint64_t{8} << 20;
 
+// What is to be copied, mapped by the runtime that publishes it or, without being peers, by one of
+// its own device.
+struct Source {
+  PublishedMemory memory;
+  std::vector<std::byte> buffer{};  // not empty: bytes go through it
+
+  static Result<Source> open(Runtime& runtime, const AttachedCopy& copy,
+                             const CopyOptions& options) {
+    const std::string host = PublishedMemory::host_device();
+    const bool beside_host = options.from == host || PublishedMemory::device_of(runtime) == host;
+    if (!beside_host) {
+      auto mapped = PublishedMemory::open(runtime, copy.slabs());
+      const bool no_peers = !mapped.ok() && mapped.error().code == Code::failed_precondition;
+      if (mapped.ok()) return Source{std::move(mapped).value()};
+      if (!no_peers || options.source == nullptr) return std::move(mapped).error();
+    }
+    if (options.source == nullptr) {
+      return Error{
+          Code::failed_precondition,
+          "copy: to or from host memory: a runtime on the device that has them is missing"};
+    }
+    AQUA_ASSIGN(PublishedMemory memory, PublishedMemory::open(*options.source, copy.slabs()));
+    return Source{std::move(memory), std::vector<std::byte>(kCopiedAtOnce)};
+  }
+
+  Result<void> copy(std::uint64_t offset, WeightsPublisher& publisher, std::size_t tensor,
+                    std::uint64_t at, std::uint64_t bytes) {
+    if (buffer.empty()) return publisher.write(tensor, at, memory.address() + offset, bytes);
+    AQUA_TRY(memory.read(offset, buffer.data(), bytes));
+    return publisher.write(tensor, at, buffer.data(), bytes);
+  }
+};
+
 // Returns the bytes of all tensors.
-Result<std::uint64_t> copy_tensors(const Manifest& manifest, const PublishedMemory& source,
+Result<std::uint64_t> copy_tensors(const Manifest& manifest, Source& source,
                                    WeightsPublisher& publisher, const CopyOptions& options) {
   std::uint64_t all = 0, done = 0;
   for (const TensorInfo& tensor : manifest.tensors) {
@@ -27,7 +60,7 @@ Result<std::uint64_t> copy_tensors(const Manifest& manifest, const PublishedMemo
     for (std::uint64_t at = 0; at < bytes;) {
       const std::uint64_t part = std::min(bytes - at, kCopiedAtOnce);
       step("copy");
-      AQUA_TRY(publisher.write(i, at, source.address() + tensor.offset + at, part));
+      AQUA_TRY(source.copy(tensor.offset + at, publisher, i, at, part));
       at += part;
       done += part;
       if (options.on_progress) options.on_progress(done, all);
@@ -38,7 +71,11 @@ Result<std::uint64_t> copy_tensors(const Manifest& manifest, const PublishedMemo
 
 }  // namespace
 
-Result<LoadedWeights> copy_weights(Runtime& runtime, const CopyOptions& options) {
+Result<LoadedWeights> copy_weights(Runtime& runtime, const CopyOptions& asked) {
+  CopyOptions options = asked;
+  if (options.from.empty() && options.source != nullptr) {
+    options.from = PublishedMemory::device_of(*options.source);
+  }
   if (options.model.empty()) return Error{Code::invalid_argument, "copy: no model is named"};
   if (const auto from = parse_id<DeviceTag>(options.from); !from.ok()) {
     return Error{from.error().code,
@@ -53,7 +90,7 @@ Result<LoadedWeights> copy_weights(Runtime& runtime, const CopyOptions& options)
   step("attach");
   AQUA_ASSIGN(AttachedCopy there, attach_copy(keeper, shard, options.from, options.patience));
   step("map");
-  AQUA_ASSIGN(const PublishedMemory source, PublishedMemory::open(runtime, there.slabs()));
+  AQUA_ASSIGN(Source source, Source::open(runtime, there, options));
   there.descriptors.clear();
   AQUA_ASSIGN(auto publisher, WeightsPublisher::begin(runtime, there.manifest, options.keeper));
   LoadedWeights loaded{.version = there.manifest.version,
