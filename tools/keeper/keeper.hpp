@@ -101,7 +101,9 @@ class Keeper final : private PacketHandler {
   [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::Fetch& asked);
   [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::Detach& asked);
   [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::ListModels& asked);
+  [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::ListCopies& asked);
   [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::Retire& asked);
+  [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::Drop& asked);
 
   void forget(std::span<const sharing::CopyId> ids);
   void open_disk(const KeeperOptions& options);

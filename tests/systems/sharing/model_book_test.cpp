@@ -167,6 +167,66 @@ TEST_F(Models, WhatMayComeIsAShardThatIsThereOrBeingPublishedOnTheDevice) {
   EXPECT_FALSE(book_.may_come({"m", "1", 0, 2}, gpu(0))) << "superseded";
 }
 
+TEST_F(Models, ACopyOnADeviceGoesOnceAnotherHasItsShardAndNobodyReadsIt) {
+  const CopyId here = publish("1");
+  const auto drop_code = [&](const std::string& version, const DeviceUuid& device) {
+    const auto dropped = book_.drop_unread("m", version, device);
+    return dropped.ok() ? Code::internal : dropped.error().code;
+  };
+  EXPECT_EQ(drop_code("1", gpu(0)), Code::failed_precondition) << "the only one";
+  EXPECT_EQ(drop_code("1", gpu(1)), Code::not_found);
+  EXPECT_EQ(drop_code("2", gpu(0)), Code::not_found);
+  const CopyId spare = book_.open(kOther, {"m", "1"}, gpu(9), true).value();
+  EXPECT_EQ(drop_code("1", gpu(0)), Code::failed_precondition) << "the other is being filled";
+  EXPECT_EQ(drop_code("1", gpu(9)), Code::failed_precondition);
+  ASSERT_TRUE(book_.commit(kOther, spare).ok());
+  ASSERT_TRUE(book_.attach(kReader, {"m"}, gpu(0)).ok());
+  EXPECT_EQ(drop_code("1", gpu(0)), Code::failed_precondition) << "it is read";
+  EXPECT_EQ(book_.gone(kReader), Copies{});
+  EXPECT_EQ(book_.drop_unread("m", "1", gpu(0)).value(), Copies{here});
+  EXPECT_EQ(attach_code({"m"}), Code::failed_precondition);
+  const CopyId back = book_.open(kLoader, {"m", "1"}, gpu(0)).value();
+  ASSERT_TRUE(book_.commit(kLoader, back).ok());
+  EXPECT_EQ(book_.attach(kReader, {"m"}, gpu(0))->copy, back);
+}
+
+TEST_F(Models, ASpareCopyKeepsNoVersionFromBeingSuperseded) {
+  const CopyId old = publish("1");
+  const CopyId spare = book_.open(kOther, {"m", "1"}, gpu(9), true).value();
+  ASSERT_TRUE(book_.commit(kOther, spare).ok());
+  publish("2");
+  EXPECT_EQ(forgotten_, (Copies{old, spare}));
+  const CopyId there = book_.open(kOther, {"m", "2"}, gpu(1)).value();
+  ASSERT_TRUE(book_.commit(kOther, there).ok());
+  const CopyId parked = book_.open(kOther, {"m", "2"}, gpu(9), true).value();
+  ASSERT_TRUE(book_.commit(kOther, parked).ok());
+  publish("3");
+  EXPECT_EQ(book_.drop_unread("m", "2", gpu(1)).value().size(), 3U)
+      << "what is in host memory alone, and not the newest, goes along";
+  EXPECT_EQ(book_.status().size(), 1U);
+}
+
+TEST_F(Models, TheLastUseIsThatOfAPublisherOrAReader) {
+  const CopyId one = publish("1");
+  const CopyId other = book_.open(kLoader, {"n", "1"}, gpu(0)).value();
+  ASSERT_TRUE(book_.commit(kLoader, other).ok());
+  const auto later = [&](const char* first, const char* second) {
+    std::map<std::string, std::uint64_t> used;
+    for (const VersionStatus& version : book_.status()) {
+      used[version.model] = version.copies[0].last_used;
+    }
+    return used[first] < used[second];
+  };
+  EXPECT_TRUE(later("m", "n"));
+  ASSERT_TRUE(book_.attach(kReader, {"m"}, gpu(0)).ok());
+  EXPECT_TRUE(later("n", "m"));
+  ASSERT_TRUE(book_.attach(kReader, {"n"}, gpu(0)).ok());
+  EXPECT_TRUE(book_.detach(kReader, one).ok());
+  EXPECT_TRUE(later("n", "m"));
+  EXPECT_EQ(book_.gone(kReader), Copies{});
+  EXPECT_TRUE(later("m", "n"));
+}
+
 TEST_F(Models, ARetiredVersionGoesAtOnceUnlessItIsRead) {
   const CopyId one = publish("1");
   EXPECT_EQ(book_.retire("m", "1").value(), Copies{one});

@@ -8,17 +8,40 @@
 
 namespace aqua::sharing {
 
-Result<std::vector<ModelStatus>> list_models(const std::string& keeper) {
+namespace {
+
+// All rows, which come in several answers to `Request`, in this part of each.
+template <typename Request, typename Row>
+Result<std::vector<Row>> list(const std::string& keeper, std::vector<Row> wire::Reply::*part) {
   AQUA_ASSIGN(KeeperClient client, KeeperClient::connect(keeper));
-  std::vector<ModelStatus> models;
+  std::vector<Row> rows;
   for (bool more = true; more;) {
-    const auto first = static_cast<std::uint32_t>(models.size());
-    AQUA_ASSIGN(auto part, client.call(wire::ListModels{.first = first}));
-    more = part.reply.more && !part.reply.models.empty();
-    models.insert(models.end(), std::make_move_iterator(part.reply.models.begin()),
-                  std::make_move_iterator(part.reply.models.end()));
+    AQUA_ASSIGN(auto answer,
+                client.call(Request{.first = static_cast<std::uint32_t>(rows.size())}));
+    std::vector<Row>& next = answer.reply.*part;
+    more = answer.reply.more && !next.empty();
+    rows.insert(rows.end(), std::make_move_iterator(next.begin()),
+                std::make_move_iterator(next.end()));
   }
-  return models;
+  return rows;
+}
+
+}  // namespace
+
+Result<std::vector<ModelStatus>> list_models(const std::string& keeper) {
+  return list<wire::ListModels>(keeper, &wire::Reply::models);
+}
+
+Result<std::vector<ModelCopy>> list_copies(const std::string& keeper) {
+  return list<wire::ListCopies>(keeper, &wire::Reply::copies);
+}
+
+Result<void> drop_copies(const std::string& model, const std::string& version,
+                         const std::string& device, const std::string& keeper) {
+  AQUA_ASSIGN(const DeviceUuid uuid, parse_id<DeviceTag>(device));
+  AQUA_ASSIGN(KeeperClient client, KeeperClient::connect(keeper));
+  AQUA_TRY(client.call(wire::Drop{.model = model, .version = version, .device = uuid}));
+  return {};
 }
 
 Result<void> retire_model(const std::string& model, const std::string& version,

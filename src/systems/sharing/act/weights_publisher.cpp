@@ -42,7 +42,9 @@ Result<WeightsPublisher> WeightsPublisher::begin(Runtime& runtime, const Manifes
   const ShardName shard{manifest.model, manifest.version, manifest.shard, manifest.shards};
   // The name before the memory, which two publishers at once would both take. Without memory the
   // connection ends here, and gives the name back.
-  AQUA_ASSIGN(const auto opened, client.call(wire::Publish{.shard = shard, .device = device}));
+  const bool spare = to_string(device) == PublishedMemory::host_device();
+  AQUA_ASSIGN(const auto opened,
+              client.call(wire::Publish{.shard = shard, .device = device, .spare = spare}));
   const std::vector<std::size_t> slabs(manifest.slabs.begin(), manifest.slabs.end());
   AQUA_ASSIGN(PublishedMemory memory, PublishedMemory::create(runtime, slabs));
   return WeightsPublisher(std::unique_ptr<Parts>(

@@ -30,6 +30,7 @@ Json with(Json json, const char* operation) {
 Json to_json(const Publish& asked) {
   Json json = with(to_json(asked.shard), "publish");
   json["device"] = to_string(asked.device);
+  if (asked.spare) json["spare"] = true;
   return json;
 }
 Json to_json(const Add& asked) {
@@ -53,8 +54,23 @@ Json to_json(const Detach& asked) {
 Json to_json(const ListModels& asked) {
   return {{"op", "models"}, {"first", asked.first}};
 }
+Json to_json(const ListCopies& asked) {
+  return {{"op", "copies"}, {"first", asked.first}};
+}
 Json to_json(const Retire& asked) {
   return {{"op", "retire"}, {"model", asked.model}, {"version", asked.version}};
+}
+Json to_json(const Drop& asked) {
+  return {{"op", "drop"},
+          {"model", asked.model},
+          {"version", asked.version},
+          {"device", to_string(asked.device)}};
+}
+Json to_json(const ModelCopy& row) {
+  return {{"model", row.model},           {"version", row.version},    {"shard", row.shard},
+          {"shards", row.shards},         {"device", row.device},      {"bytes", row.bytes},
+          {"readers", row.readers},       {"filling", row.filling},    {"spare", row.spare},
+          {"superseded", row.superseded}, {"last_used", row.last_used}};
 }
 Json to_json(const ModelStatus& row) {
   return {{"model", row.model},   {"version", row.version}, {"shards", row.shards},
@@ -68,6 +84,7 @@ Json to_json(const Reply& reply) {
                {"enforced", reply.enforced}, {"bytes", reply.bytes},     {"models", models},
                {"more", reply.more}};
   if (reply.later) json["later"] = true;
+  for (const ModelCopy& row : reply.copies) json["copies"].push_back(to_json(row));
   return json;
 }
 
@@ -92,7 +109,9 @@ ShardName read_shard(JsonObject& object) {
 
 std::optional<Request> read_request(JsonObject& object, const std::string& operation) {
   if (operation == "publish") {
-    Publish asked{.shard = read_shard(object), .device = read_device(object)};
+    Publish asked{.shard = read_shard(object),
+                  .device = read_device(object),
+                  .spare = object.flag_or("spare", false)};
     if (asked.shard.version.empty()) object.fail("version is empty");
     return asked;
   }
@@ -108,13 +127,19 @@ std::optional<Request> read_request(JsonObject& object, const std::string& opera
   }
   if (operation == "detach") return Detach{.copy = read_copy(object)};
   if (operation == "models") return ListModels{.first = object.count("first", 0, kMostCount)};
+  if (operation == "copies") return ListCopies{.first = object.count("first", 0, kMostCount)};
   if (operation == "retire") {
     return Retire{.model = object.text("model"), .version = object.text("version")};
+  }
+  if (operation == "drop") {
+    return Drop{.model = object.text("model"),
+                .version = object.text("version"),
+                .device = read_device(object)};
   }
   return std::nullopt;
 }
 
-Result<ModelStatus> read_row(const Json& json) {
+Result<ModelStatus> read_model_row(const Json& json) {
   JsonObject object(json, "keeper: models");
   ModelStatus row{.model = object.text("model"), .version = object.text("version")};
   row.shards = object.count("shards", 1, kMostShards);
@@ -126,6 +151,37 @@ Result<ModelStatus> read_row(const Json& json) {
   row.superseded = object.flag_or("superseded", false);
   AQUA_TRY(object.finish());
   return row;
+}
+
+Result<ModelCopy> read_copy_row(const Json& json) {
+  JsonObject object(json, "keeper: copies");
+  ModelCopy row{.model = object.text("model"), .version = object.text("version")};
+  row.shard = object.count("shard", 0, kMostShards - 1);
+  row.shards = object.count("shards", 1, kMostShards);
+  row.device = to_string(read_device(object));
+  if (const Json* bytes = object.take("bytes")) row.bytes = read_bytes(object, *bytes);
+  row.readers = object.count("readers", 0, kMostCount);
+  row.filling = object.flag_or("filling", false);
+  row.spare = object.flag_or("spare", false);
+  row.superseded = object.flag_or("superseded", false);
+  row.last_used = read_number(object, "last_used");
+  AQUA_TRY(object.finish());
+  return row;
+}
+
+const Json* take_list(JsonObject& object, const char* name) {
+  const Json* list = object.take(name);
+  if (list != nullptr && !list->is_array()) object.fail(concat(name, " is not a list"));
+  return list;
+}
+
+template <typename Row>
+Result<void> read_rows(const Json& list, Result<Row> (*read)(const Json&), std::vector<Row>& rows) {
+  for (const Json& json : list) {
+    AQUA_ASSIGN(Row row, read(json));
+    rows.push_back(std::move(row));
+  }
+  return {};
 }
 
 }  // namespace
@@ -158,13 +214,11 @@ Result<Reply> decode_reply(std::string_view packet) {
   reply.later = object.flag_or("later", false);
   reply.bytes = read_sizes(object);
   reply.more = object.flag_or("more", false);
-  const Json* models = object.take("models");
-  if (models != nullptr && !models->is_array()) object.fail("models is not a list");
+  const Json* models = take_list(object, "models");
+  const Json* copies = object.has("copies") ? take_list(object, "copies") : nullptr;
   AQUA_TRY(object.finish());
-  for (const Json& row : *models) {
-    AQUA_ASSIGN(ModelStatus read, read_row(row));
-    reply.models.push_back(std::move(read));
-  }
+  AQUA_TRY(read_rows(*models, read_model_row, reply.models));
+  if (copies != nullptr) AQUA_TRY(read_rows(*copies, read_copy_row, reply.copies));
   return reply;
 }
 

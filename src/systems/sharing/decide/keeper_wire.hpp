@@ -19,10 +19,11 @@ namespace aqua::sharing::wire {
 
 using namespace keeper_wire;
 
-// A copy of a shard is to be published. Answer: copy.
+// A copy of a shard is to be published, in host memory a spare one. Answer: copy.
 struct Publish {
   ShardName shard;
   DeviceUuid device;
+  bool spare = false;
 };
 // Its next slabs, with a descriptor each.
 struct Add {
@@ -53,11 +54,22 @@ struct Detach {
 struct ListModels {
   std::uint32_t first = 0;
 };
+// Answer: copies from this row on, and whether there are more.
+struct ListCopies {
+  std::uint32_t first = 0;
+};
 struct Retire {
   std::string model;
   std::string version;
 };
-using Request = std::variant<Publish, Add, Commit, Attach, Fetch, Detach, ListModels, Retire>;
+// A version's copies on a device, which nobody reads, are to go.
+struct Drop {
+  std::string model;
+  std::string version;
+  DeviceUuid device;
+};
+using Request =
+    std::variant<Publish, Add, Commit, Attach, Fetch, Detach, ListModels, ListCopies, Retire, Drop>;
 
 struct Reply {
   CopyId copy = 0;
@@ -67,6 +79,7 @@ struct Reply {
   bool later = false;
   std::vector<std::uint64_t> bytes{};
   std::vector<ModelStatus> models{};
+  std::vector<ModelCopy> copies{};
   bool more = false;
   friend bool operator==(const Reply&, const Reply&) = default;
 };

@@ -18,103 +18,8 @@ Error other_shards(const char* what, const ShardName& name, std::uint32_t shards
 
 }  // namespace
 
-bool ModelBook::Version::shows() const {
-  std::set<std::uint32_t> there;
-  for (const auto& [id, copy] : copies) {
-    if (!copy.writer) there.insert(copy.shard);
-  }
-  return there.size() == shards;
-}
-
-bool ModelBook::Version::has(std::uint32_t wanted, const DeviceUuid& where) const {
-  return std::any_of(copies.begin(), copies.end(), [&](const auto& entry) {
-    const Copy& copy = entry.second;
-    return copy.shard == wanted && copy.device == where && !copy.writer;
-  });
-}
-
-bool ModelBook::Version::unread() const {
-  return std::all_of(copies.begin(), copies.end(),
-                     [](const auto& copy) { return copy.second.readers.empty(); });
-}
-
-ModelBook::Versions::iterator ModelBook::find(const std::string& model,
-                                              const std::string& version) {
-  return std::find_if(versions_.begin(), versions_.end(), [&](const auto& entry) {
-    return entry.second.model == model && entry.second.name == version;
-  });
-}
-
-ModelBook::Versions::iterator ModelBook::newest_shown(const ShardName& name,
-                                                      const DeviceUuid& device) {
-  auto newest = versions_.end();
-  auto newest_here = versions_.end();
-  for (auto it = versions_.begin(); it != versions_.end(); ++it) {
-    const Version& version = it->second;
-    if (version.model != name.model || version.retired || !version.shows()) continue;
-    newest = it;
-    if (version.has(name.shard, device)) newest_here = it;
-  }
-  return newest_here != versions_.end() ? newest_here : newest;
-}
-
-ModelBook::Versions::iterator ModelBook::version_of(CopyId copy) {
-  return std::find_if(versions_.begin(), versions_.end(),
-                      [&](const auto& entry) { return entry.second.copies.contains(copy); });
-}
-
-std::vector<CopyId> ModelBook::copies_of(const std::string& model,
-                                         const std::string& version) const {
-  std::vector<CopyId> copies;
-  for (const auto& [number, known] : versions_) {
-    if (known.model != model || known.name != version) continue;
-    for (const auto& [id, copy] : known.copies) copies.push_back(id);
-  }
-  return copies;
-}
-
-ModelBook::Opened ModelBook::opened_as(CopyId copy) const {
-  for (const auto& [number, version] : versions_) {
-    const auto found = version.copies.find(copy);
-    if (found == version.copies.end()) continue;
-    return {.shard = {.model = version.model,
-                      .version = version.name,
-                      .shard = found->second.shard,
-                      .shards = version.shards},
-            .device = found->second.device};
-  }
-  return {};
-}
-
-const ModelBook::Copy* ModelBook::find_copy(CopyId copy) const {
-  for (const auto& [number, version] : versions_) {
-    const auto found = version.copies.find(copy);
-    if (found != version.copies.end()) return &found->second;
-  }
-  return nullptr;
-}
-
-bool ModelBook::knows(ClientNumber client) const {
-  return std::any_of(versions_.begin(), versions_.end(), [&](const auto& version) {
-    const auto& copies = version.second.copies;
-    return std::any_of(copies.begin(), copies.end(), [&](const auto& copy) {
-      return copy.second.writer == client || copy.second.readers.contains(client);
-    });
-  });
-}
-
-bool ModelBook::fills(ClientNumber writer, CopyId copy) const {
-  const Copy* const found = find_copy(copy);
-  return found != nullptr && found->writer == writer;
-}
-
-bool ModelBook::reads(ClientNumber reader, CopyId copy) const {
-  const Copy* const found = find_copy(copy);
-  return found != nullptr && found->readers.contains(reader);
-}
-
-Result<CopyId> ModelBook::open(ClientNumber writer, const ShardName& name,
-                               const DeviceUuid& device) {
+Result<CopyId> ModelBook::open(ClientNumber writer, const ShardName& name, const DeviceUuid& device,
+                               bool spare) {
   auto version = find(name.model, name.version);
   if (version != versions_.end()) {
     Version& known = version->second;
@@ -139,7 +44,8 @@ Result<CopyId> ModelBook::open(ClientNumber writer, const ShardName& name,
             .first;
   }
   const CopyId id = next_copy_++;
-  version->second.copies.emplace(id, Copy{.shard = name.shard, .device = device, .writer = writer});
+  version->second.copies.emplace(
+      id, Copy{.shard = name.shard, .device = device, .writer = writer, .spare = spare});
   return id;
 }
 
@@ -153,7 +59,9 @@ Result<std::vector<CopyId>> ModelBook::commit(ClientNumber writer, CopyId copy) 
                  concat("commit: ", version->second.model, " ", version->second.name,
                         " was superseded while it was published")};
   }
-  version->second.copies.at(copy).writer.reset();
+  Copy& filled = version->second.copies.at(copy);
+  filled.writer.reset();
+  filled.last_used = ++uses_;
   supersede_older(version->second.model);
   return sweep();
 }
@@ -172,13 +80,17 @@ Result<void> ModelBook::drop(ClientNumber writer, CopyId copy) {
 // devices of those that show so far.
 void ModelBook::supersede_older(const std::string& model) {
   std::set<DeviceUuid> covered;
+  bool newer_shows = false;
   for (auto it = versions_.rbegin(); it != versions_.rend(); ++it) {
     Version& version = it->second;
     if (version.model != model || version.retired) continue;
     const bool shows = version.shows();
     version.retired =
-        std::all_of(version.copies.begin(), version.copies.end(),
-                    [&](const auto& entry) { return covered.contains(entry.second.device); });
+        std::all_of(version.copies.begin(), version.copies.end(), [&](const auto& entry) {
+          const Copy& copy = entry.second;
+          return copy.spare ? newer_shows : covered.contains(copy.device);
+        });
+    newer_shows |= shows;
     for (const auto& [id, copy] : version.copies) {
       if (shows) covered.insert(copy.device);
     }
@@ -207,26 +119,16 @@ Result<ModelBook::Attached> ModelBook::attach(ClientNumber reader, const ShardNa
     if (copy.shard != name.shard || copy.writer) continue;
     if (copy.device == device) {
       copy.readers.insert(reader);
+      copy.last_used = ++uses_;
       return Attached{id, version.name};
     }
-    if (++named <= kMostNamed) where += concat(" ", to_string(copy.device));
+    if (++named <= kMostNamed) {
+      where += concat(" ", copy.spare ? "host memory" : to_string(copy.device));
+    }
   }
   return Error{Code::failed_precondition,
                concat("attach: ", name.model, " ", version.name, " shard ", name.shard,
                       " is not on ", to_string(device), ", but on", where)};
-}
-
-bool ModelBook::may_come(const ShardName& name, const DeviceUuid& device) const {
-  return std::any_of(versions_.begin(), versions_.end(), [&](const auto& entry) {
-    const Version& version = entry.second;
-    if (version.model != name.model || version.shards != name.shards || version.retired) {
-      return false;
-    }
-    return (name.version.empty() || version.name == name.version) &&
-           std::any_of(version.copies.begin(), version.copies.end(), [&](const auto& copy) {
-             return copy.second.shard == name.shard && copy.second.device == device;
-           });
-  });
 }
 
 Result<std::vector<CopyId>> ModelBook::detach(ClientNumber reader, CopyId copy) {
@@ -234,6 +136,7 @@ Result<std::vector<CopyId>> ModelBook::detach(ClientNumber reader, CopyId copy) 
   if (version == versions_.end() || version->second.copies.at(copy).readers.erase(reader) == 0) {
     return Error{Code::not_found, concat("detach: the caller does not read copy ", copy)};
   }
+  version->second.copies.at(copy).last_used = ++uses_;
   return sweep();
 }
 
@@ -241,7 +144,7 @@ std::vector<CopyId> ModelBook::gone(ClientNumber client) {
   std::vector<CopyId> forgotten;
   for (auto& [number, version] : versions_) {
     for (auto it = version.copies.begin(); it != version.copies.end();) {
-      it->second.readers.erase(client);
+      if (it->second.readers.erase(client) > 0) it->second.last_used = ++uses_;
       if (it->second.writer == client) {
         forgotten.push_back(it->first);
         it = version.copies.erase(it);
@@ -265,6 +168,43 @@ Result<std::vector<CopyId>> ModelBook::retire(const std::string& model,
   return sweep();
 }
 
+Result<std::vector<CopyId>> ModelBook::drop_unread(const std::string& model,
+                                                   const std::string& version,
+                                                   const DeviceUuid& device) {
+  const auto found = find(model, version);
+  std::vector<CopyId> there;
+  std::set<std::uint32_t> shards, elsewhere;
+  if (found != versions_.end()) {
+    for (const auto& [id, copy] : found->second.copies) {
+      if (copy.device != device) {
+        if (!copy.writer) elsewhere.insert(copy.shard);
+        continue;
+      }
+      if (copy.writer || !copy.readers.empty()) {
+        return Error{
+            Code::failed_precondition,
+            concat("drop: ", model, " ", version, " shard ", copy.shard,
+                   copy.writer ? " is being published" : " is read", " on ", to_string(device))};
+      }
+      there.push_back(id);
+      shards.insert(copy.shard);
+    }
+  }
+  if (there.empty()) {
+    return Error{Code::not_found,
+                 concat("drop: ", model, " ", version, " is not on ", to_string(device))};
+  }
+  if (!std::ranges::includes(elsewhere, shards)) {
+    return Error{Code::failed_precondition,
+                 concat("drop: ", model, " ", version, " would lack shards without that on ",
+                        to_string(device), ": copy it elsewhere first, or retire it")};
+  }
+  for (const CopyId copy : there) found->second.copies.erase(copy);
+  supersede_older(model);
+  std::ranges::copy(sweep(), std::back_inserter(there));
+  return there;
+}
+
 std::vector<CopyId> ModelBook::sweep() {
   std::vector<CopyId> forgotten;
   for (auto it = versions_.begin(); it != versions_.end();) {
@@ -280,28 +220,6 @@ std::vector<CopyId> ModelBook::sweep() {
     it = version.copies.empty() ? versions_.erase(it) : std::next(it);
   }
   return forgotten;
-}
-
-std::vector<VersionStatus> ModelBook::status() const {
-  std::vector<VersionStatus> all;
-  for (const auto& [number, version] : versions_) {
-    VersionStatus status{.model = version.model,
-                         .version = version.name,
-                         .shards = version.shards,
-                         .shows = version.shows(),
-                         .superseded = version.retired};
-    for (const auto& [id, copy] : version.copies) {
-      status.copies.push_back({.id = id,
-                               .shard = copy.shard,
-                               .device = copy.device,
-                               .filling = copy.writer.has_value(),
-                               .readers = copy.readers.size()});
-    }
-    all.push_back(std::move(status));
-  }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.model < b.model; });
-  return all;
 }
 
 }  // namespace aqua::sharing

@@ -8,7 +8,8 @@
 // device on which that has some: it is attached only by name from then on, and goes with its last
 // reader; one that lacks shards goes at once. So a version that is put on one device after another
 // takes nothing from the engines of the others. Readers of one shard keep the whole version, so
-// that the workers of one engine never get shards of different ones.
+// that the workers of one engine never get shards of different ones. A *spare* copy lies where no
+// engine reads it, in host memory: it keeps no version from being superseded.
 //
 // What is published is never written again, so that memory which is forgotten here goes when the
 // last process unmaps it: nobody's death need be proven.
@@ -46,7 +47,9 @@ struct CopyStatus {
   std::uint32_t shard = 0;
   DeviceUuid device;
   bool filling = false;
+  bool spare = false;
   std::size_t readers = 0;
+  std::uint64_t last_used = 0;  // the larger, the later it was published, attached or let go of
 };
 
 struct VersionStatus {
@@ -65,7 +68,7 @@ class ModelBook {
   //   invalid_argument      the version has another number of shards
   //   failed_precondition   the version is superseded: what is changed gets a new version's name
   [[nodiscard]] Result<CopyId> open(ClientNumber writer, const ShardName& name,
-                                    const DeviceUuid& device);
+                                    const DeviceUuid& device, bool spare = false);
   // It is filled and sealed. Answers the copies to forget: those of older versions that nobody
   // reads.
   //   not_found             `writer` fills no such copy
@@ -95,6 +98,12 @@ class ModelBook {
 
   // A client has gone: what it was filling and what it read. Answers the copies to forget.
   [[nodiscard]] std::vector<CopyId> gone(ClientNumber client);
+  // A version's copies on a device are to go at once. Answers them.
+  //   not_found            there are none
+  //   failed_precondition  somebody reads or fills one, or it is the only one of its shard
+  [[nodiscard]] Result<std::vector<CopyId>> drop_unread(const std::string& model,
+                                                        const std::string& version,
+                                                        const DeviceUuid& device);
   // A version is to go, as if a newer one showed: at once, or with its last reader. Answers the
   // copies to forget. not_found: there is no such version.
   [[nodiscard]] Result<std::vector<CopyId>> retire(const std::string& model,
@@ -110,6 +119,7 @@ class ModelBook {
   struct Opened {
     ShardName shard;
     DeviceUuid device;
+    bool spare = false;
   };
   [[nodiscard]] Opened opened_as(CopyId copy) const;
   [[nodiscard]] std::vector<VersionStatus> status() const;  // by model, the oldest version first
@@ -119,6 +129,8 @@ class ModelBook {
     std::uint32_t shard = 0;
     DeviceUuid device;
     std::optional<ClientNumber> writer{};  // while it is being filled
+    bool spare = false;
+    std::uint64_t last_used = 0;
     std::set<ClientNumber> readers{};
   };
   struct Version {
@@ -145,6 +157,7 @@ class ModelBook {
   Versions versions_;
   std::uint64_t next_version_ = 1;
   CopyId next_copy_ = 1;
+  std::uint64_t uses_ = 0;
 };
 
 }  // namespace aqua::sharing
