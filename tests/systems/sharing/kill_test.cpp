@@ -120,6 +120,37 @@ TEST_P(CopierAtStep, KilledThereItLeavesNothingAndAnotherCopies) {
   EXPECT_EQ(models().front().copies, 2U);
 }
 
+class TrimmerAtStep : public KilledWeights, public ::testing::WithParamInterface<Step> {};
+INSTANTIATE_TEST_SUITE_P(Trim, TrimmerAtStep,
+                         ::testing::Values("attach", "map", "copy", "seal", "publish", "commit",
+                                           "drop"),
+                         [](const auto& step) { return step.param; });
+
+TEST_P(TrimmerAtStep, KilledThereItTakesNothingFromTheDeviceAndAnotherTrims) {
+  test::PeerProgram publisher(keeper_.socket());
+  ASSERT_EQ(publisher.ask("publish 1 7"), "ok");
+  const std::ptrdiff_t before = test::kept_descriptors(keeper_);
+  test::PeerProgram trimmer(keeper_.socket());
+  ASSERT_EQ(trimmer.ask("stop-at " + GetParam()), "ok");
+  ASSERT_EQ(trimmer.ask("trim"), "at " + GetParam());
+  trimmer.kill();
+  const ModelStatus left = models().front();
+  const bool copied = GetParam() == "drop";
+  EXPECT_EQ(left.copies, copied ? 2U : 1U);
+  EXPECT_EQ(left.readers + left.filling, 0U);
+  if (!copied) {
+    EXPECT_EQ(test::kept_descriptors(keeper_), before);
+  }
+  EXPECT_EQ(publisher.ask("attach 1"), "1");
+  EXPECT_EQ(publisher.ask("check 7"), "ok");
+  EXPECT_EQ(publisher.ask("suspend"), "ok");
+  EXPECT_EQ(publisher.ask("trim"), "ok");
+  EXPECT_EQ(publisher.ask("resume").substr(0, 19), "failed_precondition");
+  EXPECT_EQ(publisher.ask("bring-back 1"), "ok");
+  EXPECT_EQ(publisher.ask("resume"), "ok");
+  EXPECT_EQ(publisher.ask("check 7"), "ok");
+}
+
 TEST_F(KilledWeights, ALoaderThatIsKilledWhileItReadsLeavesNothingAndAnotherLoads) {
   const aqua::testing::TempDir directory;
   const std::string file = directory / "weights";
@@ -151,8 +182,9 @@ TEST_F(KilledWeights, AReaderThatIsKilledLetsASupersededVersionGo) {
   EXPECT_EQ(models().front().version, "2");
 }
 
-// Publishers, copiers, readers and the keeper die at random moments of whatever they do. Whatever
-// is attached has the bytes of its version, and at the end the keeper has nothing left open.
+// Publishers, copiers, trimmers, readers and the keeper die at random moments of whatever they do.
+// Whatever is attached has the bytes of its version, and at the end the keeper has nothing left
+// open.
 TEST_F(KilledWeights, AtRandomMomentsNoByteIsWrongAndNothingIsLeft) {
   const int rounds = test::random_rounds();
   const std::ptrdiff_t before = test::kept_descriptors(keeper_);
@@ -170,8 +202,12 @@ TEST_F(KilledWeights, AtRandomMomentsNoByteIsWrongAndNothingIsLeft) {
       // Two may publish the same version: one of them is refused.
       if (below(2) == 0) version += static_cast<int>(below(2));
       const std::string of = std::to_string(version);
-      const std::string verbs[] = {"publish " + of + " " + std::to_string(1000 + version), "copy -",
-                                   "attach -", "attach -"};
+      const std::string verbs[] = {"publish " + of + " " + std::to_string(1000 + version),
+                                   "copy -",
+                                   "attach -",
+                                   "attach -",
+                                   "trim",
+                                   "bring-back -"};
       peers[i]->post(verbs[below(std::size(verbs))]);
     }
     std::this_thread::yield();

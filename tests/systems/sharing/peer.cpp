@@ -8,6 +8,8 @@
 //   load FILE VERSION      publishes what the file has, under the small model's name
 //   copy VERSION           copies that version, or the newest for "-", to emu:1
 //   check-copy SEED        "ok" when every byte of it there is the seed's
+//   trim                   moves what nobody reads from emu:0 to host memory
+//   bring-back VERSION     copies that version, or the newest for "-", from there to emu:0
 #include <cstring>
 #include <istream>
 #include <optional>
@@ -18,6 +20,7 @@
 #include "aqua/sharing/copy_weights.hpp"
 #include "aqua/sharing/load_weights.hpp"
 #include "aqua/sharing/shared_weights.hpp"
+#include "aqua/sharing/trim_weights.hpp"
 #include "aqua/sharing/weights_publisher.hpp"
 #include "tests/keeper/obey.hpp"
 #include "tests/systems/sharing/small_model.hpp"
@@ -41,6 +44,10 @@ class Peer {
     if (verb == "load") return load(words);
     if (verb == "copy") return copy(words);
     if (verb == "check-copy") return check_copy(words);
+    if (verb == "trim") {
+      return outcome(trim_weights(runtime_, host(), {.bytes = 1_GiB, .keeper = keeper_}));
+    }
+    if (verb == "bring-back") return bring_back(words);
     return "what is '" + verb + "'?";
   }
 
@@ -78,6 +85,12 @@ class Peer {
     if (options.version == "-") options.version.clear();
     return outcome(copy_weights(there_, options));
   }
+  std::string bring_back(std::istream& words) {
+    CopyOptions options{.model = "small", .source = &host(), .keeper = keeper_};
+    words >> options.version;
+    if (options.version == "-") options.version.clear();
+    return outcome(copy_weights(runtime_, options));
+  }
   std::string check_copy(std::istream& words) {
     auto attached = SharedWeights::attach(there_, {.model = "small", .keeper = keeper_});
     if (!attached.ok()) return outcome(attached);
@@ -103,8 +116,14 @@ class Peer {
         .value();
   }
 
+  aqua::Runtime& host() {
+    if (!host_) host_ = open("host");
+    return *host_;
+  }
+
   const std::string keeper_;
   aqua::Runtime runtime_ = open("emu:0"), there_ = open("emu:1");
+  std::optional<aqua::Runtime> host_{};
   std::optional<SharedWeights> weights_;
 };
 

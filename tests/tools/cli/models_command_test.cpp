@@ -86,6 +86,35 @@ TEST_F(Models, AreReadOnceForSeveralDevices) {
   }
 }
 
+TEST_F(Models, AreTrimmedListedInHostMemoryBroughtBackAndDropped) {
+  const aqua::testing::TempDir directory;
+  const std::string file = directory / "weights";
+  std::ofstream(file, std::ios::binary) << sharing::safetensors_bytes(
+      R"({"w": {"dtype": "F16", "shape": [8], "data_offsets": [0, 16]}})", 16);
+  ASSERT_TRUE(
+      run({"load", "--file", file, "--model", "m", "--version", "1", "--device", "emu:0"}).ok());
+  EXPECT_EQ(said({"trim", "--device", "emu:0", "--mib", "2"}), "m 1: 2 MiB to host memory\n");
+  const auto listed = nlohmann::json::parse(said({"list", "--copies", "--json"}));
+  ASSERT_EQ(listed["copies"].size(), 1U);
+  EXPECT_EQ(listed["copies"][0]["device"], "host");
+  EXPECT_NE(said({"list", "--copies"}).find(" host\n"), std::string::npos);
+  EXPECT_EQ(said({"copy", "--model", "m", "--from", "host", "--device", "emu:0"}),
+            "m 1: 1 tensors, 0 MiB\n");
+  EXPECT_TRUE(run({"verify", "--model", "m", "--device", "emu:0"}).ok());
+  EXPECT_EQ(said({"drop", "--model", "m", "--version", "1", "--device", "host"}),
+            "m 1 has gone from there\n");
+  EXPECT_NE(
+      said({"drop", "--model", "m", "--version", "1", "--device", "emu:0"}).find("lack shards"),
+      std::string::npos);
+  const auto too_much = run({"trim", "--device", "emu:0", "--mib", "3"});
+  ASSERT_FALSE(too_much.ok());
+  EXPECT_EQ(too_much.error().code, Code::resource_exhausted);
+  EXPECT_EQ(too_much.error().message,
+            "m 1: 2 MiB to host memory\ntrim: 2 of 3 MiB are free now; what else is there is read");
+  EXPECT_EQ(said({"trim", "--device", "emu:0", "--mib", "1", "--json"}).find("moved"),
+            std::string::npos);
+}
+
 TEST_F(Models, WithoutAKeeperTheSocketIsNamed) {
   keeper_.stop();
   const auto text = run({});
@@ -103,7 +132,10 @@ TEST(ModelsLine, WrongArgumentsAreNamed) {
       {{"retire", "--model", "m"}, "needs --version"},
       {{"verify"}, "needs --model"},
       {{"copy", "--model", "m", "--device", "emu:1"}, "needs --from"},
-      {{"verify", "--model", "m", "--device", "emu:0", "--device", "emu:1"}, "reads one --device"},
+      {{"verify", "--model", "m", "--device", "emu:0", "--device", "emu:1"},
+       "more than one --device"},
+      {{"trim", "--device", "emu:0"}, "needs --mib"},
+      {{"drop", "--model", "m", "--device", "emu:0"}, "needs --version"},
       {{"verify", "--model", "m", "--shard", "2", "--shards", "2"}, "--shard is not below"},
       {{"load", "--file", "f", "--model", "m", "--version", "1", "--split", "q"}, "PATTERN=AXIS"},
       {{"load", "--file", "f", "--model", "m", "--version", "1", "--split", "q=9"}, "PATTERN=AXIS"},

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/models/models_command.hpp"
 
-#include <iomanip>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "aqua/published_memory.hpp"
 #include "aqua/sharing/models.hpp"
 #include "aqua/sharing/shared_weights.hpp"
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "tools/cli/action.hpp"
+#include "tools/cli/models/listing.hpp"
 #include "tools/cli/models/publish.hpp"
 
 namespace aqua::tool {
 namespace {
 
-using sharing::ModelStatus;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kAbout =
@@ -23,12 +22,16 @@ constexpr const char* kAbout =
        aqua models load --file FILE --model NAME --version VERSION --device DEVICE... [options]
        aqua models copy --model NAME --from DEVICE --device DEVICE... [options]
        aqua models verify --model NAME --device DEVICE [options]
+       aqua models trim --device DEVICE --mib N [options]
+       aqua models drop --model NAME --version VERSION --device DEVICE [options]
        aqua models retire --model NAME --version VERSION [options]
 
 What the keeper of this server has of models' weights. load reads them from files, once for every
 engine of a device; copy brings them to other devices, where no file is read; of several devices
 each has them from one that has them already. verify reads what is published again and compares its
-digests; retire has a version go with its last reader.
+digests. trim makes room on a device: what nobody reads goes to host memory, the least recently used
+first, and comes back by copy --from host. drop has a device's copy go, which nobody reads; retire has
+a version go with its last reader.
 (docs/operate/keeper.md))";
 
 Error bad(const std::string& what) {
@@ -47,6 +50,7 @@ Result<void> take_rules(ModelsCommand& command) {
   return {};
 }
 
+// What an action cannot do without, besides what has a default.
 Result<void> check_all_there(const ModelsCommand& command) {
   const auto needs = [&](bool there, const char* option) -> Result<void> {
     if (there) return {};
@@ -54,55 +58,37 @@ Result<void> check_all_there(const ModelsCommand& command) {
   };
   const bool load = command.action == ModelsAction::load;
   if (command.action == ModelsAction::list) return {};
-  AQUA_TRY(needs(!command.load.model.empty(), "--model"));
+  const bool trim = command.action == ModelsAction::trim;
+  if (trim) AQUA_TRY(needs(command.mib != 0, "--mib"));
+  if (!trim) AQUA_TRY(needs(!command.load.model.empty(), "--model"));
   const bool newest =
-      command.action == ModelsAction::verify || command.action == ModelsAction::copy;
-  if (!newest) {
-    AQUA_TRY(needs(!command.load.version.empty(), "--version"));
-  }
+      command.action == ModelsAction::verify || command.action == ModelsAction::copy || trim;
+  if (!newest) AQUA_TRY(needs(!command.load.version.empty(), "--version"));
   if (load) AQUA_TRY(needs(!command.files.empty(), "--file"));
   if (command.action == ModelsAction::copy) AQUA_TRY(needs(!command.from.empty(), "--from"));
   if (command.slab_mib % 2 != 0) return bad("--slab-mib is not even");
   if (command.load.shard >= command.load.shards) return bad("--shard is not below --shards");
-  if (command.action == ModelsAction::verify && command.devices.size() > 1) {
-    return bad("verify reads one --device");
-  }
+  const bool several = load || command.action == ModelsAction::copy;
+  if (!several && command.devices.size() > 1) return bad("more than one --device");
   return {};
 }
 
-Json to_json(const ModelStatus& model) {
-  return {{"model", model.model},   {"version", model.version}, {"shards", model.shards},
-          {"copies", model.copies}, {"filling", model.filling}, {"readers", model.readers},
-          {"bytes", model.bytes},   {"shows", model.shows},     {"superseded", model.superseded}};
+std::string said(const ModelsCommand& command, const char* done, const std::string& text) {
+  const sharing::LoadOptions& what = command.load;
+  if (!command.json) return concat(what.model, " ", what.version, text, "\n");
+  return Json{{"model", what.model}, {done, what.version}}.dump(2) + "\n";
 }
 
-std::string_view state_of(const ModelStatus& model) {
-  if (model.superseded) return "superseded";
-  return model.shows ? "there" : "lacks shards";
+Result<std::string> drop(const ModelsCommand& command) {
+  AQUA_ASSIGN(Runtime runtime, open_for_models(command.devices.front(), std::size_t{1} << 30));
+  AQUA_TRY(sharing::drop_copies(command.load.model, command.load.version,
+                                PublishedMemory::device_of(runtime), command.load.keeper));
+  return said(command, "dropped", " has gone from there");
 }
 
-Result<std::string> list(const ModelsCommand& command) {
-  AQUA_ASSIGN(const auto models, sharing::list_models(command.load.keeper));
-  if (command.json) {
-    Json all = Json::array();
-    for (const ModelStatus& model : models) all.push_back(to_json(model));
-    return Json{{"models", all}}.dump(2) + "\n";
-  }
-  if (models.empty()) return std::string("the keeper has no models\n");
-  std::ostringstream out;
-  const auto row = [&](const auto& model, const auto& version, const auto& state,
-                       const auto&... counts) {
-    out << std::left << std::setw(24) << model << ' ' << std::setw(16) << version << ' '
-        << std::setw(12) << state << std::right;
-    ((out << ' ' << std::setw(8) << counts), ...);
-    out << '\n';
-  };
-  row("model", "version", "state", "shards", "copies", "readers", "MiB");
-  for (const ModelStatus& model : models) {
-    row(model.model, model.version, state_of(model), model.shards, model.copies, model.readers,
-        model.bytes >> 20);
-  }
-  return out.str();
+Result<std::string> retire(const ModelsCommand& command) {
+  AQUA_TRY(sharing::retire_model(command.load.model, command.load.version, command.load.keeper));
+  return said(command, "retired", " goes with its last reader, or has gone");
 }
 
 Result<std::string> verify(const ModelsCommand& command) {
@@ -138,8 +124,10 @@ CommandLine models_line(ModelsCommand& command) {
       .text("--version", command.load.version, "VERSION",
             "of these weights; left out, the newest on the device is copied or verified")
       .list("--device", command.devices, "DEVICE",
-            "cuda:N, GPU-UUID or emu:N; several to load on or to copy to; else $AQUA_DEVICE")
+            "cuda:N, GPU-UUID, emu:N or host; several to load on or to copy to; else $AQUA_DEVICE")
       .text("--from", command.from, "DEVICE", "that has the weights to copy")
+      .number("--mib", command.mib, 1, std::uint64_t{1} << 40, "N", "that trim is to make free")
+      .flag("--copies", command.copies, "list each shard on each device")
       .number("--shard", command.load.shard, 0, 4095, "I", "which part, for engines of several")
       .number("--shards", command.load.shards, 1, 4096, "N", "of how many")
       .list("--split", command.split, "PATTERN=AXIS",
@@ -157,6 +145,8 @@ Result<ModelsCommand> parse_models(std::span<const std::string_view> arguments) 
                                                       {"load", ModelsAction::load},
                                                       {"copy", ModelsAction::copy},
                                                       {"verify", ModelsAction::verify},
+                                                      {"trim", ModelsAction::trim},
+                                                      {"drop", ModelsAction::drop},
                                                       {"retire", ModelsAction::retire}});
   if (!action.ok()) return bad(action.error().message);
   command.action = *action;
@@ -170,22 +160,19 @@ Result<ModelsCommand> parse_models(std::span<const std::string_view> arguments) 
 Result<std::string> run_models(const ModelsCommand& command) {
   switch (command.action) {
     case ModelsAction::list:
-      return list(command);
+      return command.copies ? list_copies(command) : list_models(command);
     case ModelsAction::load:
       return load_models(command);
     case ModelsAction::copy:
       return copy_models(command);
     case ModelsAction::verify:
       return verify(command);
+    case ModelsAction::trim:
+      return trim_models(command);
+    case ModelsAction::drop:
+      return drop(command);
     case ModelsAction::retire:
-      AQUA_TRY(
-          sharing::retire_model(command.load.model, command.load.version, command.load.keeper));
-      if (command.json) {
-        return Json{{"model", command.load.model}, {"retired", command.load.version}}.dump(2) +
-               "\n";
-      }
-      return concat(command.load.model, " ", command.load.version,
-                    " goes with its last reader, or has gone\n");
+      return retire(command);
   }
   return Error{Code::internal, "no such action"};
 }

@@ -14,7 +14,7 @@
 
 namespace aqua::tool {
 
-enum class ModelsAction : std::uint8_t { list, load, copy, verify, retire };
+enum class ModelsAction : std::uint8_t { list, load, copy, verify, trim, drop, retire };
 
 struct ModelsCommand {
   ModelsAction action = ModelsAction::list;
@@ -24,6 +24,8 @@ struct ModelsCommand {
   std::vector<std::string> split{};    // PATTERN=AXIS
   sharing::LoadOptions load{};         // model, version, shard and keeper are those of every action
   std::uint64_t slab_mib = 256;
+  std::uint64_t mib = 0;  // to trim
+  bool copies = false;    // to list
   bool json = false;
 };
 

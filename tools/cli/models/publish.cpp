@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "aqua/published_memory.hpp"
 #include "aqua/sharing/copy_weights.hpp"
+#include "aqua/sharing/trim_weights.hpp"
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "tools/report/progress_line.hpp"
@@ -59,7 +59,7 @@ Result<LoadedWeights> broadcast(const ModelsCommand& command, Runtime& from,
                                       .version = command.load.version,
                                       .shard = command.load.shard,
                                       .shards = command.load.shards,
-                                      .from = PublishedMemory::device_of(from),
+                                      .source = &from,
                                       .keeper = command.load.keeper,
                                       .on_progress = show(line, command.load.model)});
   const Error* failed = nullptr;
@@ -108,6 +108,33 @@ Result<std::string> copy_models(const ModelsCommand& command) {
   for (Runtime& device : devices) to.push_back(&device);
   AQUA_ASSIGN(const auto copied, broadcast(command, from, to, command.devices));
   return published(command, copied);
+}
+
+Result<std::string> trim_models(const ModelsCommand& command) {
+  AQUA_ASSIGN(Runtime device, open_for_models(command.devices.front(), kLargeEmulated));
+  AQUA_ASSIGN(Runtime host, open_for_models("host", 0));
+  ProgressLine line(stderr, ProgressLine::Where::terminals, "trim");
+  AQUA_ASSIGN(
+      const auto moved,
+      sharing::trim_weights(device, host,
+                            {.bytes = command.mib << 20,
+                             .keeper = command.load.keeper,
+                             .on_move = [&](const std::string& model, const std::string& version) {
+                               line.show(concat(model, " ", version));
+                             }}));
+  Json versions = Json::array();
+  std::string text;
+  std::uint64_t bytes = 0;
+  for (const sharing::TrimmedVersion& one : moved) {
+    bytes += one.bytes;
+    versions.push_back({{"model", one.model}, {"version", one.version}, {"bytes", one.bytes}});
+    text += concat(one.model, " ", one.version, ": ", one.bytes >> 20, " MiB to host memory\n");
+  }
+  if (bytes >> 20 < command.mib) {
+    return Error{Code::resource_exhausted, concat(text, "trim: ", bytes >> 20, " of ", command.mib,
+                                                  " MiB are free now; what else is there is read")};
+  }
+  return command.json ? Json{{"moved", versions}}.dump(2) + "\n" : text;
 }
 
 }  // namespace aqua::tool

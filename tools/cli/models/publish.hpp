@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// aqua models load and copy: weights come to devices, from files or from another device.
+// aqua models load, copy and trim: weights come to devices, from files or from another device, and
+// go to host memory.
 //
 // Threads: free functions that block; the weights of several devices come by a thread each.
 #pragma once
@@ -16,6 +17,8 @@ namespace aqua::tool {
 // which have them.
 [[nodiscard]] Result<std::string> load_models(const ModelsCommand& command);
 [[nodiscard]] Result<std::string> copy_models(const ModelsCommand& command);
+// resource_exhausted: the rest is read; the error says what has moved.
+[[nodiscard]] Result<std::string> trim_models(const ModelsCommand& command);
 
 // A runtime that only publishes or reads. An emulated device is as large as that.
 [[nodiscard]] Result<Runtime> open_for_models(const std::string& device,

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// trim_weights() makes room on a device: published weights that nobody reads go to host memory,
+// and come back by copy_weights() from there, without a file being read.
+//
+// Threads: a free function; concurrent calls are fine.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "aqua/export.h"
+#include "aqua/result.hpp"
+
+namespace aqua {
+class Runtime;
+}
+
+namespace aqua::sharing {
+
+struct TrimOptions {
+  std::uint64_t bytes = 0;  // of the device's memory that are to be free again
+  std::string keeper{};     // as WeightsOptions::keeper
+  // Called on the calling thread for each version before it moves.
+  std::function<void(const std::string& model, const std::string& version)> on_move{};
+};
+
+struct TrimmedVersion {
+  std::string model{};
+  std::string version{};
+  std::uint64_t bytes = 0;  // of the device's memory that it had
+  friend bool operator==(const TrimmedVersion&, const TrimmedVersion&) = default;
+};
+
+// Moves versions that nobody reads from the device of the first runtime to that of the second,
+// which is "host": those that were used longest ago first, until so many bytes are free or nothing
+// unread is left. What is in host memory already is not copied again, and what somebody begins to
+// read meanwhile stays. Blocks. Answers what it moved, in that order: less than `bytes` together
+// where the rest is read.
+//   invalid_argument     no bytes; or the second runtime's device is another one
+//   resource_exhausted   host memory is full; what was moved until then stays moved
+// and the errors of list_copies() and copy_weights().
+[[nodiscard]] AQUA_API Result<std::vector<TrimmedVersion>> trim_weights(Runtime& device,
+                                                                        Runtime& host,
+                                                                        const TrimOptions& options);
+
+}  // namespace aqua::sharing
