@@ -23,6 +23,7 @@ using Json = nlohmann::json;
 constexpr std::uint32_t kMostParcels = 1024;
 // In all, in either direction: each is a member of a pool, and a keeper has 64 of one process.
 constexpr std::uint32_t kMostConnections = 64;
+constexpr std::uint32_t kLongestPatience = 3600;  // seconds
 
 std::string read_name(JsonObject& object, const char* key) {
   std::string name = object.text(key);
@@ -100,13 +101,18 @@ Result<CourierOptions> parse_options(std::string_view text) {
   options.files.identity = {object.text("certificate"), object.text("key")};
   options.files.authority = object.text("authority");
   if (object.has("metrics")) options.metrics = read_address(object, "metrics");
+  if (object.has("patience")) {
+    options.door.patience = std::chrono::seconds(object.count("patience", 1, kLongestPatience));
+  }
   const Json* const listen = object.has("listen") ? object.take("listen") : nullptr;
   const Json* const carry = object.has("carry") ? object.take("carry") : nullptr;
   if (listen == nullptr && carry == nullptr) object.fail("neither listen nor carry: nothing to do");
   if (carry != nullptr && !carry->is_array()) object.fail("carry is not a list");
   AQUA_TRY(object.finish());
+  const std::chrono::seconds patience = options.door.patience;
   if (listen != nullptr) {
     AQUA_ASSIGN(options.door, read_door(*listen));
+    options.door.patience = patience;
   }
   if (carry == nullptr) return options;
   for (const Json& one : *carry) {
@@ -119,6 +125,7 @@ Result<CourierOptions> parse_options(std::string_view text) {
       return Error{Code::invalid_argument,
                    concat("carry: what goes to ", route.peer, " is there twice: say connections")};
     }
+    route.patience = patience;
     options.routes.push_back(std::move(route));
   }
   std::size_t connections = listen == nullptr ? 0 : options.door.connections;

@@ -3,9 +3,9 @@
 # Prefill on one server and decode on another one: two keepers, and couriers in network namespaces of
 # their own, which reach each other over one link. Every answer is that of one process, and what was
 # streamed crossed the link: its counters have at least the KV of all prompts. Then the same with
-# couriers, a prefill stage and a decode stage killed, on the loopback; and with the link cut in the middle, for
-# AQUA_LINK_CUT seconds (3), after which TCP goes on where it was, or couriers connect anew (30). Skips what it may
-# not do.
+# couriers, a prefill stage and a decode stage killed, on the loopback; with the link cut in the middle, for
+# AQUA_LINK_CUT seconds (3), after which TCP goes on where it was, or couriers connect anew (30); and over a link
+# that delays and loses packets, with couriers and a stage killed. Skips what it may not do.
 # Usage: two_servers.sh PIPELINE KEEPER COURIER CERTIFICATES-SCRIPT
 set -euo pipefail
 pipeline=$1 keeper=$2 courier=$3 certificates=$4
@@ -64,3 +64,15 @@ all_is_well $status
 crossed=$(($(received) - whole))
 echo "the link was cut after $cut bytes, of $crossed in all"
 [ $((crossed - cut)) -ge $((least / 4)) ] || { echo "FAILED: less than a quarter of the KV was still to cross"; exit 1; }
+
+# netem where the kernel has it, else a rate with a queue that TCP overruns.
+worsen() {
+  tc -n "$1" qdisc add dev link0 root netem delay 20ms 5ms loss 1% 2>/dev/null ||
+    tc -n "$1" qdisc add dev link0 root tbf rate 50mbit burst 16kb latency 20ms
+}
+for one in "$a" "$b"; do worsen "$one"; done
+run "${over_the_link[@]}" --kill courier:0@20% --kill courier:1@40% --kill decode:1@60% >"$directory/result" || status=$?
+all_is_well $status
+lost=$(tc -n "$a" -s qdisc show dev link0 | sed -n 's/.*dropped \([0-9]*\).*/\1/p' | head -n 1)
+echo "the worse link lost $lost packets of prefill's"
+[ "$lost" -gt 0 ] || { echo "FAILED: the worse link lost nothing"; exit 1; }

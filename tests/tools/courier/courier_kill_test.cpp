@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Couriers that are killed: at each step, and at random. Each parcel is taken once, with its bytes.
+// Couriers that are killed, or stopped: at each step, and at random. Each parcel is taken once,
+// with its bytes.
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/handoff/answer_of_any.hpp"
@@ -47,6 +51,21 @@ TEST_P(KilledSendingCourier, LosesNothing) {
   servers_.kill_a();
   servers_.start_a();
   goes_on(prefill, decode);
+}
+
+// The other side gives up the connection, and the courier finds it ended.
+TEST_P(KilledSendingCourier, OrStoppedForLongerThanThePatienceLosesNothing) {
+  const auto decode = servers_.decode(2);
+  const auto prefill = servers_.prefill();
+  const Process& sending = servers_.courier_of_a();
+  give_until(sending, prefill);
+  const bool bytes_are_due = GetParam() == "send";
+  ::kill(sending->pid(), SIGSTOP);
+  while (bytes_are_due && servers_.courier_of_b()->ask("lost") == "0") std::this_thread::yield();
+  ::kill(sending->pid(), SIGCONT);
+  sending->post("go on");
+  goes_on(prefill, decode);
+  EXPECT_EQ(servers_.courier_of_b()->ask("lost") != "0", bytes_are_due);
 }
 
 class KilledFinishingCourier : public KilledCourier {};
@@ -108,6 +127,17 @@ TEST(KilledSendingCourierOf, WhatHasArrivedIsGivenToNobodyElse) {
   EXPECT_EQ(prefill->ask("delivered"), "confirmed");
 }
 
+// Until the other has given up the connection, or could have.
+void stop_for_a_while(const Process& stopped, const Process& other) {
+  const auto could_have = std::chrono::steady_clock::now() + std::chrono::milliseconds(1200);
+  const std::string before = other->ask("lost");
+  ::kill(stopped->pid(), SIGSTOP);
+  while (other->ask("lost") == before && std::chrono::steady_clock::now() < could_have) {
+    std::this_thread::yield();
+  }
+  ::kill(stopped->pid(), SIGCONT);
+}
+
 // AQUA_COURIER_KILLS=200 for the full suite.
 TEST(CouriersKilledAtRandom, EachParcelIsTakenOnce) {
   const char* const wanted = std::getenv("AQUA_COURIER_KILLS");
@@ -137,7 +167,11 @@ TEST(CouriersKilledAtRandom, EachParcelIsTakenOnce) {
     }
     if (next_kill-- > 0) continue;
     next_kill = random() % 16;
-    if (random() % 2 == 0) {
+    const bool first = random() % 2 == 0;
+    if (random() % 4 == 0) {
+      stop_for_a_while(first ? servers.courier_of_a() : servers.courier_of_b(),
+                       first ? servers.courier_of_b() : servers.courier_of_a());
+    } else if (first) {
       servers.kill_a();
       servers.start_a();
     } else {

@@ -10,7 +10,7 @@ namespace aqua::courier {
 namespace {
 
 constexpr const char* kWhole = R"({
-  "keeper": "/run/keeper.sock", "certificate": "a.pem", "key": "a.key", "authority": "ca.pem",
+  "keeper": "/run/keeper.sock", "patience": 60, "certificate": "a.pem", "key": "a.key", "authority": "ca.pem",
   "listen": {"address": "[::]:7451", "peers": ["b.test"], "pools": ["smollm2"], "connections": 8},
   "carry": [{"pool": "smollm2", "from": "prefill", "to": "decode", "peer": "b.test",
              "address": "b.test:7451", "parcels": 16, "connections": 2}]})";
@@ -34,6 +34,8 @@ TEST(CourierOptions, AreReadWhole) {
   EXPECT_EQ(options->routes[0].to, "decode");
   EXPECT_EQ(options->routes[0].parcels, 16U);
   EXPECT_EQ(options->routes[0].connections, 2U);
+  EXPECT_EQ(options->routes[0].patience, std::chrono::seconds(60));
+  EXPECT_EQ(options->door.patience, std::chrono::seconds(60));
 }
 
 TEST(CourierOptions, EachMistakeIsNamed) {
@@ -53,6 +55,7 @@ TEST(CourierOptions, EachMistakeIsNamed) {
   EXPECT_TRUE(has(complaint(R"("pool": "smollm2")", R"("pool": "")"), "carry[0]: pool"));
   EXPECT_TRUE(has(complaint(R"("keeper")", R"("metrics": "9464", "keeper")"), "metrics is not"));
   EXPECT_TRUE(has(complaint(R"("parcels": 16)", R"("parcels": 0)"), "parcels"));
+  EXPECT_TRUE(has(complaint(R"("patience": 60)", R"("patience": 0)"), "patience"));
   EXPECT_TRUE(has(complaint(R"("parcels": 16)", R"("parcels": 1e999)"), "not JSON"));
   EXPECT_TRUE(has(complaint(R"("peer": "b.test",)", ""), "carry[0]: peer"));
   const std::string route =

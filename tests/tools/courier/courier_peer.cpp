@@ -2,6 +2,7 @@
 // A courier in a process of its own (obey.hpp), with this file of options. It knows
 //   start      answers the port at which it listens
 //   counters   answers how many parcels it has sent, received and gone on with
+//   lost       answers how many connections have ended
 #include <csignal>
 #include <istream>
 #include <memory>
@@ -29,6 +30,7 @@ class CourierPeer {
       return std::to_string(counters.sent) + " " + std::to_string(counters.received) + " " +
              std::to_string(counters.resumed);
     }
+    if (verb == "lost") return std::to_string(courier_->counters().lost_links.load());
     return "what is '" + verb + "'?";
   }
 

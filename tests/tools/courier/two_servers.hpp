@@ -95,9 +95,11 @@ class TwoServers {
   void write(const std::string& name, const std::string& what, const std::string& keeper) const {
     std::ofstream(path(name + ".json"))
         << R"({"keeper": ")" << keeper << R"(", "certificate": ")" << name << R"(.pem", "key": ")"
-        << name << R"(.key", "authority": "authority.pem", )" << what << "}";
+        << name << R"(.key", "authority": "authority.pem", "patience": )" << kPatienceSeconds
+        << ", " << what << "}";
   }
 
+  static constexpr int kPatienceSeconds = 1;
   testing::TempDir dir_;
   const testing::Authority authority_{dir_ / "authority.pem"};
   mutable KeeperProcess a_, b_;

@@ -153,7 +153,7 @@ Result<void> Door::serve(UniqueFd socket, Visit& visit, std::string& who) {
   };
   auto hello = read_hello(link);
   if (!hello.ok()) return refuse(hello.error());
-  link.greeted();
+  link.greeted(options_.patience);
   if (const auto greeted = greet(visit); !greeted.ok()) return refuse(greeted.error());
   const auto& pools = options_.pools;
   if (!pools.empty() && std::ranges::find(pools, hello->pool) == pools.end()) {

@@ -28,6 +28,7 @@ struct DoorOptions {
   // At once; who comes then is told to go. As many more may be about to say who they are: of these
   // the one that has taken longest makes room for the next.
   std::size_t connections = 32;
+  std::chrono::seconds patience{20};  // without a byte that moves while some are due
 };
 
 class Door {

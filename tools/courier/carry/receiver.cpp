@@ -28,7 +28,7 @@ Result<void> Receiver::serve() {
     std::vector<pollfd> watched{{stop_, POLLIN, 0}, {link_.descriptor(), POLLIN, 0}};
     for (const int fd : keeper_.descriptors()) watched.push_back({fd, POLLIN, 0});
     const bool bytes_are_due = incoming_ && incoming_->segment;
-    const auto patience = std::chrono::milliseconds(Link::kPatience).count();
+    const auto patience = std::chrono::milliseconds(link_.patience()).count();
     const int left = link_.has_bytes() ? 0 : bytes_are_due ? static_cast<int>(patience) : -1;
     const int ready = ::poll(watched.data(), watched.size(), left);
     if (watched[0].revents != 0) return Error{Code::cancelled, "courier: stopping"};

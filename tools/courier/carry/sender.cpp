@@ -102,7 +102,7 @@ Result<void> Sender::greet() {
   if (!answer.message || !std::holds_alternative<Welcome>(*answer.message)) {
     return Error{Code::invalid_argument, "courier: the other side does not say welcome"};
   }
-  link.greeted();
+  link.greeted(route_.patience);
   link_.emplace(std::move(link));
   linked_ = Clock::now();
   route_state_.connected();

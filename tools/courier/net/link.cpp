@@ -150,7 +150,7 @@ Result<void> Link::wait_for(int result) {
   const short events = reason == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
   using std::chrono::milliseconds, std::chrono::steady_clock;
   const auto greeting = std::chrono::ceil<milliseconds>(greeting_ends_ - steady_clock::now());
-  return wait_until(socket_.get(), events, std::min<milliseconds>(kPatience, greeting), stop_);
+  return wait_until(socket_.get(), events, std::min<milliseconds>(patience_, greeting), stop_);
 }
 
 // `move` is SSL_write_ex() or SSL_read_ex(), called until all bytes have moved.

@@ -26,8 +26,7 @@ namespace aqua::courier {
 
 class Link {
  public:
-  static constexpr std::chrono::seconds kGreeting{5};   // for all until greeted()
-  static constexpr std::chrono::seconds kPatience{20};  // without a byte that moves
+  static constexpr std::chrono::seconds kGreeting{5};  // for all until greeted()
 
   // To "HOST:PORT", where a courier of this name is to be.
   [[nodiscard]] static Result<Link> connect(const MutualTls& identity, const std::string& address,
@@ -36,9 +35,14 @@ class Link {
   [[nodiscard]] static Result<Link> accept(const MutualTls& identity, UniqueFd socket,
                                            std::span<const std::string> names, int stop);
 
-  // The first messages have been said and heard: from now on each wait has its own deadline.
-  void greeted() { greeting_ends_ = std::chrono::steady_clock::time_point::max(); }
+  // The first messages have been said and heard: from now on each wait may last so long without a
+  // byte that moves.
+  void greeted(std::chrono::seconds patience) {
+    patience_ = patience;
+    greeting_ends_ = std::chrono::steady_clock::time_point::max();
+  }
 
+  [[nodiscard]] std::chrono::seconds patience() const noexcept { return patience_; }
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }  // its name
   // To be polled, unless has_bytes(): some were read already.
   [[nodiscard]] int descriptor() const noexcept { return socket_.get(); }
@@ -71,6 +75,7 @@ class Link {
   int stop_;
   std::chrono::steady_clock::time_point greeting_ends_ =
       std::chrono::steady_clock::now() + kGreeting;
+  std::chrono::seconds patience_ = kGreeting;
   std::uint64_t sent_ = 0;  // bytes under the keys that there are
   std::string peer_;
 };
