@@ -67,6 +67,12 @@ void ChildProcess::stop() const {
   }
 }
 
+bool ChildProcess::has_stopped() const {
+  siginfo_t stopped{};
+  return ::waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED | WNOHANG) == 0 &&
+         stopped.si_pid == pid_;
+}
+
 std::string ChildProcess::read_line() {
   for (;;) {
     if (const std::size_t end = buffer_.find('\n'); end != std::string::npos) {

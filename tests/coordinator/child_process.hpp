@@ -25,6 +25,8 @@ class ChildProcess {
   [[nodiscard]] pid_t pid() const { return pid_; }
   void signal(int number) const;
   void stop() const;  // SIGSTOP; all of its threads have stopped when this returns
+  // Since the last call something has stopped it.
+  [[nodiscard]] bool has_stopped() const;
   // The next line of its stdout, without the newline; "" at its end, or after 60 seconds.
   [[nodiscard]] std::string read_line();
   // Waits for the end: the exit status, or 128 and the signal.

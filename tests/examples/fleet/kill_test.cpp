@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source, destination and router are killed and stopped at each step of a move by KV, and at random
+// Source and destination are killed and stopped at each step of a move by KV, and at random
 // moments: every answer is the reference's, token by token, and nothing is left in the pool.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <optional>
 #include <thread>
 
-#include "tests/examples/fleet/rig.hpp"
+#include "tests/examples/fleet/four_engines.hpp"
 
 namespace aqua::fleet::test {
 namespace {
@@ -95,83 +95,6 @@ INSTANTIATE_TEST_SUITE_P(
         Death{"destination", "taken", SIGSTOP}, Death{"destination", "landed", SIGSTOP},
         Death{"destination", "confirmed", SIGSTOP}, Death{"destination", "granted", SIGSTOP}),
     [](const auto& death) { return name_of(death.param); });
-
-// Four engines of one pool, and a router in front.
-class Fleet {
- public:
-  Fleet() {
-    std::vector<std::string> urls;
-    for (const char* name : {"a", "b", "c", "d"}) {
-      engines_.emplace_back(std::in_place, keeper, name, kPace);
-      urls.push_back(engines_.back()->url());
-    }
-    router.emplace(urls);
-  }
-  [[nodiscard]] FleetEngine& engine(std::size_t i) { return *engines_.at(i); }
-  [[nodiscard]] std::string state(std::size_t i) const {
-    return router->engine(std::string(1, static_cast<char>('a' + i))).value("state", "");
-  }
-  // Another process in its place, at the same address.
-  void replace(std::size_t i) {
-    const std::string url = engines_[i]->url();
-    auto line = kPace;
-    line.insert(line.end(), {"--port", url.substr(url.rfind(':') + 1)});
-    engines_[i].reset();
-    engines_[i].emplace(keeper, std::string(1, static_cast<char>('a' + i)), line);
-  }
-  void expect_nothing_left() {
-    for (auto& engine : engines_)
-      EXPECT_TRUE(becomes([&] { return engine->holds_nothing(); })) << engine->url();
-    EXPECT_TRUE(becomes([&] { return keeper.holds_nothing(); }));
-  }
-
-  inline static const std::vector<std::string> kPace{"--iteration-ms", "10"};
-  const Keeper keeper;
-  std::optional<RouterProcess> router;
-
- private:
-  std::deque<std::optional<FleetEngine>> engines_;
-};
-
-TEST(DeathOfTheRouter, LeavesNothingOnItsEngines) {
-  Fleet fleet;
-  std::mt19937 random(2);
-  std::vector<std::jthread> clients;
-  for (std::uint32_t i = 0; i < 16; ++i) {
-    clients.emplace_back(
-        [&, i] { EXPECT_FALSE(ask(fleet.router->url(), request_of(prompt_of(i), i, 5000)).done); });
-  }
-  EXPECT_TRUE(becomes([&] { return fleet.router->metric("aqua_router_requests") >= 16; }));
-  EXPECT_TRUE(becomes([&] {
-    move_around(*fleet.router, random, 4, false);
-    return moves_done(*fleet.router, "kv") >= 8;
-  }));
-  move_around(*fleet.router, random, 4, false);
-  fleet.router->child.signal(SIGKILL);
-  clients.clear();
-  fleet.expect_nothing_left();
-}
-
-TEST(DeathOfTheRouter, StoppedInTheMiddleOfMovesItGoesOn) {
-  Fleet fleet;
-  std::mt19937 random(3);
-  Clients clients(fleet.router->url(), 12, 200);
-  for (int round = 0; round < 5; ++round) {
-    EXPECT_TRUE(becomes([&] { return fleet.router->metric("aqua_router_requests") >= 8; }));
-    move_around(*fleet.router, random, 4, false);
-    fleet.router->child.stop();
-    const auto iterations = [&] {
-      double sum = 0;
-      for (std::size_t i = 0; i < 4; ++i) sum += fleet.engine(i).metric("fleet_iterations_total");
-      return sum;
-    };
-    const double before = iterations();
-    EXPECT_TRUE(becomes([&] { return iterations() > before + 20; }));
-    fleet.router->child.signal(SIGCONT);
-  }
-  clients.expect_all_right();
-  fleet.expect_nothing_left();
-}
 
 // AQUA_FLEET_KILLS: so many.
 TEST(DeathAtRandom, OfEnginesUnderLoadAndMovesNoAnswerNotices) {

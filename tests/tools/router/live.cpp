@@ -126,11 +126,18 @@ double EngineProcess::used() const {
 }
 
 RouterProcess::RouterProcess(const std::vector<std::string>& engine_urls,
-                             std::vector<std::string> arguments, std::size_t up)
+                             std::vector<std::string> arguments, std::size_t up,
+                             const std::string& program)
     : child([&] {
-        std::vector<std::string> all{
-            AQUA_ROUTER_PROGRAM, "--listen", "127.0.0.1:0", "--health", "100",
-            "--epoch",           "50",       "--rest",      "200"};
+        std::vector<std::string> all{program.empty() ? AQUA_ROUTER_PROGRAM : program,
+                                     "--listen",
+                                     "127.0.0.1:0",
+                                     "--health",
+                                     "100",
+                                     "--epoch",
+                                     "50",
+                                     "--rest",
+                                     "200"};
         for (std::size_t i = 0; i < engine_urls.size(); ++i) {
           all.push_back("--engine");
           all.push_back(std::string(1, static_cast<char>('a' + i)) + "=" + engine_urls[i]);

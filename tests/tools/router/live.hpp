@@ -66,9 +66,11 @@ class EngineProcess {
 
 class RouterProcess {
  public:
-  // Engines are called a, b, c … in their order. Returns once `up` of them are up.
+  // Engines are called a, b, c … in their order. Returns once `up` of them are up. `program`: one
+  // that behaves like the router.
   RouterProcess(const std::vector<std::string>& engine_urls,
-                std::vector<std::string> arguments = {}, std::size_t up = SIZE_MAX);
+                std::vector<std::string> arguments = {}, std::size_t up = SIZE_MAX,
+                const std::string& program = {});
   [[nodiscard]] const std::string& url() const { return url_; }
   [[nodiscard]] Json get(const std::string& path) const;
   // The status of an order, a POST or a DELETE.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/step.hpp"
 #include "tools/router/flow/conversation.hpp"
 
 namespace aqua::router {
@@ -57,6 +58,7 @@ void Conversation::handle(EngineWord& said) {
 }
 
 void Conversation::order_source() {
+  step("order");
   move_->ordered = true;
   move_->until = Clock::now() + options_.hold;
   const Turn source = move_->source, move = move_->destination;
@@ -149,6 +151,7 @@ void Conversation::carry_out(const migration::RouterOrder& order) {
     case RouterCommand::grant:
       if (const auto found = attempts_.find(destination); found != attempts_.end())
         found->second->grant(order.from);
+      step("grant");
       return send(destination, grant_order({name_, destination}, order.from),
                   [destination](const Error& error) {
                     return AttemptDied{.turn = destination, .error = error};
@@ -196,6 +199,7 @@ void Conversation::follow_kv(Next next) {
     const bool orphaned = move_->orphaned;
     const std::string engine = move_->engine->name;
     end_move(!orphaned);
+    step("switched");
     if (orphaned) fleet_.goes_on_at(id_, engine);
   } else if (next == Next::move_failed) {
     end_move(false);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/step.hpp"
 #include "tools/router/flow/conversation.hpp"
 
 namespace aqua::router {
@@ -83,6 +84,7 @@ void Conversation::begin_move(const FleetOrder& order) {
     fleet_.moves_again(order.engine->kv.pool, name_);
   }
   start(order.engine, by_kv ? AttemptKind::receive : AttemptKind::warm, turn);
+  if (by_kv) step("receive");
 }
 
 // Of a long answer the first warm-up takes long, and what was said meanwhile would be computed

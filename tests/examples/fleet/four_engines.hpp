@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Four engines of one pool, and a router in front.
+//
+// Threads: one.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/examples/fleet/rig.hpp"
+
+namespace aqua::fleet::test {
+
+using router::test::becomes;
+
+class Fleet {
+ public:
+  Fleet() {
+    std::vector<std::string> urls;
+    for (const char* name : {"a", "b", "c", "d"}) {
+      engines_.emplace_back(std::in_place, keeper, name, kPace);
+      urls.push_back(engines_.back()->url());
+    }
+    router.emplace(urls);
+  }
+  [[nodiscard]] FleetEngine& engine(std::size_t i) { return *engines_.at(i); }
+  [[nodiscard]] std::string state(std::size_t i) const {
+    return router->engine(std::string(1, static_cast<char>('a' + i))).value("state", "");
+  }
+  // Another process in its place, at the same address.
+  void replace(std::size_t i) {
+    const std::string url = engines_[i]->url();
+    auto line = kPace;
+    line.insert(line.end(), {"--port", url.substr(url.rfind(':') + 1)});
+    engines_[i].reset();
+    engines_[i].emplace(keeper, std::string(1, static_cast<char>('a' + i)), line);
+  }
+  void expect_nothing_left() {
+    for (auto& engine : engines_)
+      EXPECT_TRUE(becomes([&] { return engine->holds_nothing(); })) << engine->url();
+    EXPECT_TRUE(becomes([&] { return keeper.holds_nothing(); }));
+  }
+
+  inline static const std::vector<std::string> kPace{"--iteration-ms", "10"};
+  const Keeper keeper;
+  std::optional<RouterProcess> router;
+
+ private:
+  std::deque<std::optional<FleetEngine>> engines_;
+};
+
+}  // namespace aqua::fleet::test
