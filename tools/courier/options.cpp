@@ -2,6 +2,7 @@
 #include "tools/courier/options.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "base/shallow_json.hpp"
 #include "base/text/plain_name.hpp"
 #include "base/try.hpp"
+#include "tools/courier/net/link.hpp"
 #include "tools/courier/net/sockets.hpp"
 
 namespace aqua::courier {
@@ -101,15 +103,15 @@ Result<CourierOptions> parse_options(std::string_view text) {
   options.files.identity = {object.text("certificate"), object.text("key")};
   options.files.authority = object.text("authority");
   if (object.has("metrics")) options.metrics = read_address(object, "metrics");
+  std::chrono::seconds patience = Link::kPatience;
   if (object.has("patience")) {
-    options.door.patience = std::chrono::seconds(object.count("patience", 1, kLongestPatience));
+    patience = std::chrono::seconds(object.count("patience", 1, kLongestPatience));
   }
   const Json* const listen = object.has("listen") ? object.take("listen") : nullptr;
   const Json* const carry = object.has("carry") ? object.take("carry") : nullptr;
   if (listen == nullptr && carry == nullptr) object.fail("neither listen nor carry: nothing to do");
   if (carry != nullptr && !carry->is_array()) object.fail("carry is not a list");
   AQUA_TRY(object.finish());
-  const std::chrono::seconds patience = options.door.patience;
   if (listen != nullptr) {
     AQUA_ASSIGN(options.door, read_door(*listen));
     options.door.patience = patience;

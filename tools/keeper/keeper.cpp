@@ -109,8 +109,9 @@ std::optional<PacketHandler::Answer> Keeper::on_packet(const PacketPeer& from, M
 
 void Keeper::on_closed(std::uint64_t number) {
   waiters_.forget(number);
-  forget(book_.gone(number));
-  waiters_.wake_all();  // it may have been publishing
+  const auto gone = book_.gone(number);
+  forget(gone);
+  if (!gone.empty()) waiters_.wake_all();
   pools_.closed(number);
   segments_.closed(number);
   segments_.end_parcels(pools_.take_ended());
@@ -143,7 +144,6 @@ void Keeper::forget(std::span<const sharing::CopyId> ids) {
 }
 
 Result<void> Keeper::restore(StoredCopy left) {
-  constexpr sharing::ClientNumber kNobody = 0;  // no connection has this number
   store_.skip(left.name);
   AQUA_ASSIGN(const StoredRecord record, read_record(left));
   AQUA_ASSIGN(const Served opened, serve(kNobody, record.publish));

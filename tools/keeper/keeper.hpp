@@ -105,6 +105,8 @@ class Keeper final : private PacketHandler {
   [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::Retire& asked);
   [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::Drop& asked);
 
+  static constexpr sharing::ClientNumber kNobody = 0;  // no connection has this number
+
   void forget(std::span<const sharing::CopyId> ids);
   void open_disk(const KeeperOptions& options);
   // Asks of itself what a publisher asked of an earlier keeper.

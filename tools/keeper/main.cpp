@@ -84,7 +84,8 @@ aqua::Result<int> run(aqua::keeper::KeeperOptions options) {
   (void)aqua::raise_descriptor_limit();
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    // A connection, and the event of who waits to join a pool; a member's process, and its event.
+    // A connection, and the event of who waits for a pool or for weights; a member's process, and
+    // its event.
     const std::size_t taken =
         2 * (options.connections + options.members + options.segment_members) + kSpareDescriptors;
     const std::size_t left = std::max<std::size_t>(limit.rlim_cur, taken) - taken;

@@ -26,7 +26,10 @@ std::vector<Row> rows_from(std::size_t first, std::vector<Row>& all, bool& more)
 }  // namespace
 
 Result<Keeper::Served> Keeper::serve(std::uint64_t from, const wire::Publish& asked) {
-  AQUA_ASSIGN(const sharing::CopyId copy, book_.open(from, asked.shard, asked.device, asked.spare));
+  AQUA_ASSIGN(const sharing::CopyId copy, book_.open(from, asked.shard, asked.device,
+                                                     {.spare = asked.spare,
+                                                      .restored = from == kNobody,
+                                                      .order = from == kNobody ? asked.order : 0}));
   if (auto begun = copies_.begin(copy); !begun.ok()) {
     (void)book_.drop(from, copy);
     return std::move(begun).error();
@@ -51,7 +54,10 @@ Result<Keeper::Served> Keeper::serve(std::uint64_t from, const wire::Commit& ask
   // Before it shows: a keeper that dies in between leaves it to the next one.
   KeptCopy& kept = copies_.at(asked.copy);
   const auto opened = book_.opened_as(asked.copy);
-  store_.keep(kept, {.shard = opened.shard, .device = opened.device, .spare = opened.spare});
+  store_.keep(kept, {.shard = opened.shard,
+                     .device = opened.device,
+                     .spare = opened.as.spare,
+                     .order = opened.as.order});
   auto forgotten = book_.commit(from, asked.copy);
   if (!forgotten.ok()) {
     store_.forget(kept);
@@ -133,6 +139,7 @@ Result<Keeper::Served> Keeper::serve(std::uint64_t /*from*/, const wire::ListCop
                         .filling = copy.filling,
                         .spare = copy.spare,
                         .superseded = version.superseded,
+                        .readers_unknown = copy.readers_unknown,
                         .last_used = copy.last_used});
     }
   }
@@ -155,6 +162,7 @@ Result<Keeper::Served> Keeper::serve(std::uint64_t /*from*/, const wire::Retire&
 Result<Keeper::Served> Keeper::serve(std::uint64_t /*from*/, const wire::Drop& asked) {
   AQUA_ASSIGN(const auto forgotten, book_.drop_unread(asked.model, asked.version, asked.device));
   forget(forgotten);
+  waiters_.wake_all();
   return Served{};
 }
 

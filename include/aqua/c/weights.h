@@ -22,8 +22,8 @@ typedef struct aqua_weights_options {
   uint32_t shard;      /* of tensor-parallel engines */
   uint32_t shards;
   const char* keeper; /* its socket; NULL: $AQUA_KEEPER, else where aqua-keeper puts it */
-  /* Waits so long for another process that is publishing this shard on this device, or until all
-   * shards of its version are there; not for what nobody has begun to publish. */
+  /* attach waits so long for another process that is publishing this shard on this device, or until
+   * all shards of its version are there; not for what nobody has begun to publish. */
   uint32_t patience_ms;
 } aqua_weights_options;
 #define AQUA_WEIGHTS_OPTIONS_INIT \

@@ -27,7 +27,8 @@ struct CopyOptions {
   std::string model{};
   std::string version{};  // empty: the newest with all of its shards that `from` has
   std::uint32_t shard = 0, shards = 1;
-  std::string from{};  // the device that has them, as PublishedMemory::device_of() names it
+  // The device that has them, as PublishedMemory::device_of() names it. Empty: that of `source`.
+  std::string from{};
   // A runtime on that device, if there is one: bytes go through host memory then where one of the
   // two is the device "host", or where two GPUs are no peers.
   Runtime* source = nullptr;
@@ -39,8 +40,8 @@ struct CopyOptions {
 
 // Publishes them on the runtime's device. Blocks until the keeper has them. The copy is digested,
 // and published only where each tensor's digest is that of the source. Meanwhile both count as
-// mapped by the runtime (MemoryBudget::shared_bytes).
-//   invalid_argument     no model, or a device that is none or the runtime's own
+// mapped (MemoryBudget::shared_bytes), the source by `source` where bytes go through host memory.
+//   invalid_argument     no model; a device that is none, the runtime's own, or not `source`'s
 //   failed_precondition  the keeper has none on `from`; or two GPUs are no peers, or one of the
 //                        devices is "host", and no `source` is given
 //   data_loss            a tensor's digest differs; nothing is published
@@ -48,10 +49,11 @@ struct CopyOptions {
 [[nodiscard]] AQUA_API Result<LoadedWeights> copy_weights(Runtime& runtime,
                                                           const CopyOptions& options);
 
-// Publishes them on the device of each runtime, and answers in their order. A device that has them
-// gives them to the next at once, so that n devices have them in the time of log2(n + 1) copies,
-// rounded up. All get the version that the first one got. Where a copy fails, the others go on.
-// on_progress has the bytes of all devices together, from several threads, one at a time.
+// Publishes them on the device of each runtime, and answers in their order. It goes in rounds: in
+// each, every device that has them gives them to another one, so that n devices have them after
+// log2(n + 1) rounds, rounded up. All get the version that the first one got. Where a copy fails,
+// the others go on. on_progress has the bytes of all devices together, from several threads, one at
+// a time.
 [[nodiscard]] AQUA_API std::vector<Result<LoadedWeights>> broadcast_weights(
     std::span<Runtime* const> runtimes, const CopyOptions& options);
 

@@ -37,6 +37,8 @@ struct ModelCopy {
   bool filling = false;     // it is being published
   bool spare = false;       // in host memory, where no engine reads it
   bool superseded = false;  // as ModelStatus::superseded, of its version
+  // The keeper has it from an earlier one, whose readers it does not know.
+  bool readers_unknown = false;
   // The larger, the later it was published or attached, or a reader let go of it. Of all copies of
   // one keeper.
   std::uint64_t last_used = 0;

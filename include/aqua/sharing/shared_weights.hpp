@@ -39,8 +39,9 @@ struct WeightsOptions {
   // The keeper's socket. Empty: $AQUA_KEEPER, else keeper.sock in $XDG_RUNTIME_DIR/aqua or, without
   // that, in /tmp/aqua-UID.
   std::string keeper{};
-  // Waits so long for another process that is publishing this shard on this device, or until all
-  // shards of its version are there. It does not wait for what nobody has begun to publish.
+  // attach() waits so long for another process that is publishing this shard on this device, or
+  // until all shards of its version are there. It does not wait for what nobody has begun to
+  // publish.
   std::chrono::milliseconds patience{0};
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // trim_weights() makes room on a device: published weights that nobody reads go to host memory,
-// and come back by copy_weights() from there, without a file being read.
+// and come back by copy_weights() from there, without a file being read, unless a newer version has
+// superseded them.
 //
 // Threads: a free function; concurrent calls are fine.
 #pragma once
@@ -20,7 +21,7 @@ class Runtime;
 namespace aqua::sharing {
 
 struct TrimOptions {
-  std::uint64_t bytes = 0;  // of the device's memory that are to be free again
+  std::uint64_t bytes = 0;  // of the device's memory that are to be given back
   std::string keeper{};     // as WeightsOptions::keeper
   // Called on the calling thread for each version before it moves.
   std::function<void(const std::string& model, const std::string& version)> on_move{};
@@ -34,10 +35,13 @@ struct TrimmedVersion {
 };
 
 // Moves versions that nobody reads from the device of the first runtime to that of the second,
-// which is "host": those that were used longest ago first, until so many bytes are free or nothing
-// unread is left. What is in host memory already is not copied again, and what somebody begins to
-// read meanwhile stays. Blocks. Answers what it moved, in that order: less than `bytes` together
-// where the rest is read.
+// which is "host": those that were used longest ago first, until so many bytes are given back or
+// nothing that may go is left. What is in host memory already is not copied again; what somebody
+// begins to read meanwhile stays, and leaves no new copy in host memory. Versions stay that lack
+// shards, and those of an earlier keeper, whose readers nobody knows (ModelCopy::readers_unknown).
+// Engines that have suspended their weights read nothing: resume() is failed_precondition until the
+// weights are brought back. Blocks. Answers what it moved, in that order: less than `bytes`
+// together where nothing else may go.
 //   invalid_argument     no bytes; or the second runtime's device is another one
 //   resource_exhausted   host memory is full; what was moved until then stays moved
 // and the errors of list_copies() and copy_weights().

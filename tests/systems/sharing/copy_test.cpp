@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 #include <vector>
 
 #include "aqua/published_memory.hpp"
@@ -13,6 +14,7 @@
 #include "aqua/sharing/weights_publisher.hpp"
 #include "tests/keeper/keeper_process.hpp"
 #include "tests/systems/sharing/small_model.hpp"
+#include "tests/systems/sharing/small_runtime.hpp"
 
 namespace aqua::sharing {
 namespace {
@@ -21,13 +23,6 @@ using namespace aqua::literals;
 
 class CopiedWeights : public ::testing::Test {
  protected:
-  static Runtime open(const char* device) {
-    return Runtime::open({.device = device,
-                          .coordinator = "none",
-                          .host_bytes = 2_MiB,
-                          .emulated = {.total_bytes = 32_MiB}})
-        .value();
-  }
   void publish(std::uint64_t seed) {
     auto publisher = WeightsPublisher::begin(here_, small_model("1"), keeper_.socket());
     ASSERT_TRUE(publisher.ok()) << publisher.error().message;
@@ -38,16 +33,11 @@ class CopiedWeights : public ::testing::Test {
     return {
         .model = "small", .from = PublishedMemory::device_of(here_), .keeper = keeper_.socket()};
   }
-  void expect_refused(const Result<LoadedWeights>& copied, Code code, const std::string& words) {
-    ASSERT_FALSE(copied.ok()) << words;
-    EXPECT_EQ(copied.error().code, code) << copied.error().message;
-    EXPECT_NE(copied.error().message.find(words), std::string::npos) << copied.error().message;
-  }
   [[nodiscard]] ModelStatus model() { return list_models(keeper_.socket()).value().front(); }
 
   test::KeeperProcess keeper_;
-  Runtime here_ = open("emu:0");
-  Runtime there_ = open("emu:1");
+  Runtime here_ = open_small("emu:0");
+  Runtime there_ = open_small("emu:1");
 };
 
 TEST_F(CopiedWeights, AreThereByteForByte) {
@@ -117,7 +107,7 @@ TEST_F(CopiedWeights, WhatCannotBeCopiedIsNamed) {
   wanted.from = "emu:0";
   expect_refused(copy_weights(there_, wanted), Code::invalid_argument, "emu:0");
   expect_refused(copy_weights(here_, options()), Code::invalid_argument, "own device");
-  Runtime other = open("emu:2");
+  Runtime other = open_small("emu:2");
   wanted = options();
   wanted.from = PublishedMemory::device_of(other);
   expect_refused(copy_weights(there_, wanted), Code::failed_precondition, "is not on");
@@ -133,8 +123,9 @@ TEST_F(CopiedWeights, AreBroadcastByWhoeverHasThem) {
   std::vector<Runtime> devices;
   std::vector<Runtime*> to;
   for (const char* name : {"emu:1", "emu:2", "emu:3", "emu:4", "emu:5"}) {
-    devices.push_back(open(name));
+    devices.push_back(open_small(name));
   }
+  to.reserve(devices.size());
   for (Runtime& device : devices) to.push_back(&device);
   ASSERT_TRUE(copy_weights(devices[3], options()).ok());
   std::uint64_t told = 0, of = 0;
@@ -148,6 +139,12 @@ TEST_F(CopiedWeights, AreBroadcastByWhoeverHasThem) {
   ASSERT_EQ(copied.size(), 5U);
   EXPECT_EQ(model().copies, 6U);
   EXPECT_EQ(model().readers, 0U);
+  std::map<std::string, std::uint64_t> used;
+  for (const ModelCopy& copy : list_copies(keeper_.socket()).value()) {
+    used[copy.device] = copy.last_used;
+  }
+  EXPECT_GT(used[PublishedMemory::device_of(*to[0])], used[PublishedMemory::device_of(*to[4])])
+      << "the last had them from the first, which let go of its reader after that";
   for (std::size_t i = 0; i < copied.size(); ++i) {
     if (i == 3) {
       expect_refused(copied[i], Code::already_exists, "is published");
@@ -168,7 +165,7 @@ TEST_F(CopiedWeights, AreBroadcastByWhoeverHasThem) {
 TEST_F(CopiedWeights, ABroadcastIsOfOneVersion) {
   publish(7);
   std::vector<Runtime> devices;
-  for (const char* name : {"emu:1", "emu:2"}) devices.push_back(open(name));
+  for (const char* name : {"emu:1", "emu:2"}) devices.push_back(open_small(name));
   CopyOptions wanted = options();
   unsigned told = 0;
   wanted.on_progress = [&](std::uint64_t, std::uint64_t) {

@@ -23,6 +23,7 @@
 #include "systems/sharing/act/sealed_text.hpp"
 #include "tests/keeper/keeper_process.hpp"
 #include "tests/systems/sharing/small_model.hpp"
+#include "tests/systems/sharing/small_runtime.hpp"
 #include "tools/keeper/keeper.hpp"
 
 namespace aqua::sharing {
@@ -38,14 +39,6 @@ UniqueFd slab(int seals, std::size_t bytes = kBytes) {
   EXPECT_EQ(::ftruncate(fd.get(), static_cast<off_t>(bytes)), 0);
   EXPECT_EQ(::fcntl(fd.get(), F_ADD_SEALS, seals), 0);
   return fd;
-}
-
-Runtime open_runtime() {
-  return Runtime::open({.device = "emu:0",
-                        .coordinator = "none",
-                        .host_bytes = 2_MiB,
-                        .emulated = {.total_bytes = 32_MiB}})
-      .value();
 }
 
 class HostileClients : public ::testing::Test {
@@ -71,7 +64,7 @@ class HostileClients : public ::testing::Test {
 
 // The kernel refuses each way to change what is published, also by a descriptor opened anew.
 TEST_F(HostileClients, AReaderCannotChangeAByte) {
-  Runtime runtime = open_runtime();
+  Runtime runtime = open_small();
   auto publisher = WeightsPublisher::begin(runtime, small_model("1"), keeper_.socket());
   ASSERT_TRUE(publisher.ok() && fill(*publisher, small_model("1"), 7).ok());
   ASSERT_TRUE(publisher->commit().ok());
@@ -193,7 +186,7 @@ TEST_F(HostileClients, WhatIsAnothersCannotBeFilledCommittedOrRead) {
 
 // A reader checks what the keeper passes on: whoever published may have lied.
 TEST_F(HostileClients, ALyingManifestIsNotAttached) {
-  Runtime runtime = open_runtime();
+  Runtime runtime = open_small();
   const auto device = parse_id<DeviceTag>(PublishedMemory::device_of(runtime)).value();
   const Manifest truth = small_model("0");
   struct Lie {
@@ -235,7 +228,7 @@ TEST_F(HostileClients, ALyingManifestIsNotAttached) {
 
 // Its bytes are zeroes, and one tensor's digest is not of those.
 TEST_F(HostileClients, ADigestThatIsNotOfTheBytesIsFoundByVerifying) {
-  Runtime runtime = open_runtime();
+  Runtime runtime = open_small();
   const auto device = parse_id<DeviceTag>(PublishedMemory::device_of(runtime)).value();
   const CopyId copy =
       call(wire::Publish{.shard = {.model = "small", .version = "1"}, .device = device})

@@ -176,7 +176,7 @@ TEST_F(Models, ACopyOnADeviceGoesOnceAnotherHasItsShardAndNobodyReadsIt) {
   EXPECT_EQ(drop_code("1", gpu(0)), Code::failed_precondition) << "the only one";
   EXPECT_EQ(drop_code("1", gpu(1)), Code::not_found);
   EXPECT_EQ(drop_code("2", gpu(0)), Code::not_found);
-  const CopyId spare = book_.open(kOther, {"m", "1"}, gpu(9), true).value();
+  const CopyId spare = book_.open(kOther, {"m", "1"}, gpu(9), {.spare = true}).value();
   EXPECT_EQ(drop_code("1", gpu(0)), Code::failed_precondition) << "the other is being filled";
   EXPECT_EQ(drop_code("1", gpu(9)), Code::failed_precondition);
   ASSERT_TRUE(book_.commit(kOther, spare).ok());
@@ -192,18 +192,34 @@ TEST_F(Models, ACopyOnADeviceGoesOnceAnotherHasItsShardAndNobodyReadsIt) {
 
 TEST_F(Models, ASpareCopyKeepsNoVersionFromBeingSuperseded) {
   const CopyId old = publish("1");
-  const CopyId spare = book_.open(kOther, {"m", "1"}, gpu(9), true).value();
+  const CopyId spare = book_.open(kOther, {"m", "1"}, gpu(9), {.spare = true}).value();
   ASSERT_TRUE(book_.commit(kOther, spare).ok());
   publish("2");
   EXPECT_EQ(forgotten_, (Copies{old, spare}));
-  const CopyId there = book_.open(kOther, {"m", "2"}, gpu(1)).value();
-  ASSERT_TRUE(book_.commit(kOther, there).ok());
-  const CopyId parked = book_.open(kOther, {"m", "2"}, gpu(9), true).value();
+  const CopyId parked = book_.open(kOther, {"m", "2"}, gpu(9), {.spare = true}).value();
   ASSERT_TRUE(book_.commit(kOther, parked).ok());
-  publish("3");
-  EXPECT_EQ(book_.drop_unread("m", "2", gpu(1)).value().size(), 3U)
-      << "what is in host memory alone, and not the newest, goes along";
-  EXPECT_EQ(book_.status().size(), 1U);
+  const CopyId three = book_.open(kLoader, {"m", "3"}, gpu(1)).value();
+  ASSERT_TRUE(book_.commit(kLoader, three).ok());
+  EXPECT_EQ(book_.drop_unread("m", "2", gpu(0)).value().size(), 1U)
+      << "version 2 can still be brought back to its device";
+  EXPECT_EQ(book_.status().size(), 2U);
+  const CopyId back = book_.open(kLoader, {"m", "2"}, gpu(0)).value();
+  ASSERT_TRUE(book_.commit(kLoader, back).ok());
+  EXPECT_EQ(book_.attach(kLate, {"m"}, gpu(0))->copy, back);
+}
+
+TEST_F(Models, WhatIsRestoredIsAsOldAsItWasAndItsReadersAreUnknown) {
+  const CopyId second =
+      book_.open(kLoader, {"m", "2"}, gpu(1), {.restored = true, .order = 7}).value();
+  const CopyId first =
+      book_.open(kLoader, {"m", "1"}, gpu(0), {.restored = true, .order = 5}).value();
+  for (const CopyId copy : {second, first}) ASSERT_TRUE(book_.commit(kLoader, copy).ok());
+  EXPECT_EQ(book_.opened_as(first).as.order, 5U);
+  EXPECT_TRUE(book_.status()[0].copies[0].readers_unknown);
+  const CopyId here = book_.open(kLoader, {"m", "2"}, gpu(0)).value();
+  EXPECT_EQ(book_.commit(kLoader, here).value(), Copies{first}) << "2 is the newer one";
+  const CopyId third = book_.open(kLoader, {"m", "3"}, gpu(0)).value();
+  EXPECT_EQ(book_.opened_as(third).as.order, 8U);
 }
 
 TEST_F(Models, TheLastUseIsThatOfAPublisherOrAReader) {

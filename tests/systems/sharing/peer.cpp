@@ -24,6 +24,7 @@
 #include "aqua/sharing/weights_publisher.hpp"
 #include "tests/keeper/obey.hpp"
 #include "tests/systems/sharing/small_model.hpp"
+#include "tests/systems/sharing/small_runtime.hpp"
 
 namespace {
 
@@ -108,21 +109,14 @@ class Peer {
     }
     return outcome(weights.verify());
   }
-  static aqua::Runtime open(const char* device) {
-    return aqua::Runtime::open({.device = device,
-                                .coordinator = "none",
-                                .host_bytes = 2_MiB,
-                                .emulated = {.total_bytes = 32_MiB}})
-        .value();
-  }
 
   aqua::Runtime& host() {
-    if (!host_) host_ = open("host");
+    if (!host_) host_ = open_small("host");
     return *host_;
   }
 
   const std::string keeper_;
-  aqua::Runtime runtime_ = open("emu:0"), there_ = open("emu:1");
+  aqua::Runtime runtime_ = open_small("emu:0"), there_ = open_small("emu:1");
   std::optional<aqua::Runtime> host_{};
   std::optional<SharedWeights> weights_;
 };

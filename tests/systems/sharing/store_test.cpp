@@ -173,5 +173,22 @@ TEST_F(StoredWeights, WhatWasCommittedIsThereAfterTheKeeperIsKilled) {
   }
 }
 
+// Version 1 began before version 2; its first copy has gone since, and another one is left.
+TEST_F(StoredWeights, KeepTheirOrderAndAreSpareWhenCopiesHaveGone) {
+  test::PeerProgram publisher(keeper_.socket());
+  ASSERT_EQ(publisher.ask("publish 1 1"), "ok");
+  ASSERT_EQ(publisher.ask("trim"), "ok");
+  const auto copies = [&] { return list_copies(keeper_.socket()).value(); };
+  ASSERT_EQ(copies().size(), 1U);
+  restart();
+  ASSERT_EQ(copies().size(), 1U);
+  EXPECT_TRUE(copies().front().spare);
+  EXPECT_TRUE(copies().front().readers_unknown);
+  ASSERT_EQ(publisher.ask("bring-back 1"), "ok");
+  EXPECT_FALSE(copies().back().readers_unknown) << "this keeper knows who reads it";
+  ASSERT_EQ(publisher.ask("publish 2 2"), "ok");
+  EXPECT_EQ(copies().size(), 1U) << "what is in host memory goes with the rest of version 1";
+}
+
 }  // namespace
 }  // namespace aqua::sharing

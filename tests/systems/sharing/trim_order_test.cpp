@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace aqua::sharing {
 namespace {
 
@@ -24,8 +26,9 @@ ModelCopy in_host_memory(ModelCopy of) {
   return of;
 }
 std::vector<std::string> models(const std::vector<ModelCopy>& copies) {
-  std::vector<std::string> names;
-  for (const Unread& one : trim_order(copies, kHere)) names.push_back(one.model);
+  const auto order = trim_order(copies, kHere);
+  std::vector<std::string> names(order.size());
+  std::ranges::transform(order, names.begin(), &Unread::model);
   return names;
 }
 using Names = std::vector<std::string>;
@@ -37,12 +40,15 @@ TEST(TrimOrder, IsThatOfTheLastUses) {
 
 TEST(TrimOrder, IsOfWhatIsOnTheDeviceUnreadAndNotSuperseded) {
   ModelCopy elsewhere = copy("elsewhere", 1), read = copy("read", 1), filling = copy("filling", 1),
-            superseded = copy("superseded", 1);
+            superseded = copy("superseded", 1), unknown = copy("unknown", 1);
+  unknown.readers_unknown = true;
   elsewhere.device = kThere;
   read.readers = 1;
   filling.filling = true;
   superseded.superseded = true;
-  EXPECT_EQ(models({elsewhere, read, filling, superseded, copy("a", 9)}), Names{"a"});
+  EXPECT_EQ(models({elsewhere, read, filling, superseded, unknown, copy("lacks shards", 1, 0, 2),
+                    copy("a", 9)}),
+            Names{"a"});
 }
 
 TEST(TrimOrder, ShardsOfOneVersionGoTogether) {
@@ -61,8 +67,10 @@ TEST(TrimOrder, ShardsOfOneVersionGoTogether) {
 TEST(TrimOrder, WhatHostMemoryHasIsNotMissing) {
   ModelCopy filling = in_host_memory(copy("a", 1, 1, 3));
   filling.filling = true;
+  ModelCopy elsewhere = copy("a", 1, 2, 3);
+  elsewhere.device = kThere;
   const auto order = trim_order(std::vector{in_host_memory(copy("a", 1, 0, 3)), filling,
-                                            copy("a", 1, 0, 3), copy("a", 1, 1, 3)},
+                                            copy("a", 1, 0, 3), copy("a", 1, 1, 3), elsewhere},
                                 kHere);
   ASSERT_EQ(order.size(), 1U);
   EXPECT_EQ(order[0].missing, std::vector<std::uint32_t>{1});

@@ -18,30 +18,27 @@
 #include "base/step.hpp"
 #include "tests/keeper/keeper_process.hpp"
 #include "tests/systems/sharing/small_model.hpp"
+#include "tests/systems/sharing/small_runtime.hpp"
 
 namespace aqua::sharing {
 namespace {
 
 using namespace aqua::literals;
 
-Runtime open_on(const char* device) {
-  return Runtime::open({.device = device,
-                        .coordinator = "none",
-                        .host_bytes = 2_MiB,
-                        .emulated = {.total_bytes = 32_MiB, .hostile = true}})
-      .value();
-}
-
 // A small model takes 4 MiB.
 class TrimmedWeights : public ::testing::Test {
  protected:
   void publish(const std::string& model, std::uint64_t seed, const std::string& version = "1") {
-    Manifest manifest = small_model(version);
-    manifest.model = model;
+    const Manifest manifest = small_model_of(model, version);
     auto publisher = WeightsPublisher::begin(gpu_, manifest, keeper_.socket());
     ASSERT_TRUE(publisher.ok()) << publisher.error().message;
     ASSERT_TRUE(fill(*publisher, manifest, seed).ok());
     ASSERT_TRUE(publisher->commit().ok());
+  }
+  static Manifest small_model_of(const std::string& model, const std::string& version) {
+    Manifest manifest = small_model(version);
+    manifest.model = model;
+    return manifest;
   }
   Result<SharedWeights> attach(const std::string& model) {
     return SharedWeights::attach(gpu_, {.model = model, .keeper = keeper_.socket()});
@@ -83,7 +80,7 @@ class TrimmedWeights : public ::testing::Test {
   }
 
   test::KeeperProcess keeper_;
-  Runtime gpu_ = open_on("emu:0"), host_ = open_on("host");
+  Runtime gpu_ = open_small("emu:0", true), host_ = open_small("host");
 };
 
 TEST_F(TrimmedWeights, GoInTheOrderOfTheirLastUsesUntilThereIsRoom) {
@@ -144,6 +141,9 @@ TEST_F(TrimmedWeights, ThatAreReadStayAlsoIfThatBeginsMeanwhile) {
   EXPECT_EQ(*moved, (std::vector<TrimmedVersion>{{"b", "1", 4_MiB}}));
   EXPECT_TRUE(late->verify().ok());
   EXPECT_TRUE(reader->verify().ok());
+  late.reset();
+  ASSERT_TRUE(reader->suspend().ok());
+  EXPECT_EQ(places(), "a:gpu b:host c:gpu") << "and no copy of a is left in host memory";
 }
 
 TEST_F(TrimmedWeights, InHostMemoryGoWhenANewerVersionShows) {
@@ -156,16 +156,28 @@ TEST_F(TrimmedWeights, InHostMemoryGoWhenANewerVersionShows) {
   EXPECT_EQ(weights->manifest().version, "2");
 }
 
+TEST_F(TrimmedWeights, OfAnOlderVersionThanAnotherDeviceHasComeBackAsWell) {
+  publish("a", 1);
+  Runtime other = open_small("emu:1", true);
+  auto newer = WeightsPublisher::begin(other, small_model_of("a", "2"), keeper_.socket()).value();
+  ASSERT_TRUE(fill(newer, small_model("2"), 2).ok());
+  ASSERT_TRUE(newer.commit().ok());
+  EXPECT_EQ(trim(1), "a");
+  const auto back = copy_weights(
+      gpu_, {.model = "a", .version = "1", .source = &host_, .keeper = keeper_.socket()});
+  ASSERT_TRUE(back.ok()) << back.error().message;
+  EXPECT_EQ(attach("a")->manifest().version, "1");
+}
+
 TEST_F(TrimmedWeights, WhatCannotBeIsNamed) {
-  const auto expect = [&](const auto& result, const std::string& words) {
-    ASSERT_FALSE(result.ok()) << words;
-    EXPECT_EQ(result.error().code, Code::invalid_argument);
-    EXPECT_NE(result.error().message.find(words), std::string::npos) << result.error().message;
-  };
-  expect(trim_weights(gpu_, host_, {.keeper = keeper_.socket()}), "no bytes");
-  expect(trim_weights(gpu_, gpu_, {.bytes = 1, .keeper = keeper_.socket()}), "\"host\"");
-  expect(trim_weights(host_, host_, {.bytes = 1, .keeper = keeper_.socket()}), "\"host\"");
-  expect(Runtime::open({.device = "host", .coordinator = "unix:/nowhere"}), "lends nothing");
+  expect_refused(trim_weights(gpu_, host_, {.keeper = keeper_.socket()}), Code::invalid_argument,
+                 "no bytes");
+  expect_refused(trim_weights(gpu_, gpu_, {.bytes = 1, .keeper = keeper_.socket()}),
+                 Code::invalid_argument, "\"host\"");
+  expect_refused(trim_weights(host_, host_, {.bytes = 1, .keeper = keeper_.socket()}),
+                 Code::invalid_argument, "\"host\"");
+  expect_refused(Runtime::open({.device = "host", .coordinator = "unix:/nowhere"}),
+                 Code::invalid_argument, "lends nothing");
   publish("a", 1);
   const std::string gpu = PublishedMemory::device_of(gpu_);
   const auto only = drop_copies("a", "1", gpu, keeper_.socket());
@@ -178,6 +190,9 @@ TEST_F(TrimmedWeights, WhatCannotBeIsNamed) {
   EXPECT_EQ(without.error().code, Code::failed_precondition);
   EXPECT_NE(without.error().message.find("a runtime"), std::string::npos);
   EXPECT_EQ(places(), "a:gpu");
+  CopyOptions elsewhere{.model = "a", .from = gpu, .source = &host_, .keeper = keeper_.socket()};
+  expect_refused(copy_weights(host_, elsewhere), Code::invalid_argument,
+                 "no runtime on the device");
 }
 
 }  // namespace

@@ -13,26 +13,12 @@
 #include "tests/base/forked_child.hpp"
 #include "tests/keeper/keeper_process.hpp"
 #include "tests/systems/sharing/small_model.hpp"
+#include "tests/systems/sharing/small_runtime.hpp"
 
 namespace aqua::sharing {
 namespace {
 
 using namespace aqua::literals;
-
-Runtime open_runtime(const std::string& device = "emu:0") {
-  return Runtime::open({.device = device,
-                        .coordinator = "none",
-                        .host_bytes = 2_MiB,
-                        .emulated = {.total_bytes = 32_MiB}})
-      .value();
-}
-
-template <typename T>
-void expect(const Result<T>& result, Code code, const std::string& words = {}) {
-  ASSERT_FALSE(result.ok());
-  EXPECT_EQ(result.error().code, code) << result.error().message;
-  EXPECT_NE(result.error().message.find(words), std::string::npos) << result.error().message;
-}
 
 // Every byte of every tensor, where it is mapped.
 bool holds(const SharedWeights& weights, std::uint64_t seed) {
@@ -63,8 +49,8 @@ class Weights : public ::testing::Test {
   [[nodiscard]] std::vector<ModelStatus> models() { return list_models(keeper_.socket()).value(); }
 
   test::KeeperProcess keeper_;
-  Runtime loader_ = open_runtime();
-  Runtime engine_ = open_runtime();
+  Runtime loader_ = open_small();
+  Runtime engine_ = open_small();
 };
 
 TEST_F(Weights, AreAttachedByWhoeverComesWhenTheirPublisherHasGone) {
@@ -80,7 +66,7 @@ TEST_F(Weights, AreAttachedByWhoeverComesWhenTheirPublisherHasGone) {
   EXPECT_EQ(view->address, weights->find("qkv")->address + 256 * 4096);
   EXPECT_EQ(view->info->shape, (std::vector<std::uint64_t>{256, 2048}));
   EXPECT_EQ(view->type->name, "F16");
-  expect(weights->find("v"), Code::not_found, "no tensor 'v'");
+  expect_refused(weights->find("v"), Code::not_found, "no tensor 'v'");
 }
 
 TEST_F(Weights, LieInMemoryOnce) {
@@ -94,37 +80,40 @@ TEST_F(Weights, LieInMemoryOnce) {
 }
 
 TEST_F(Weights, WhatCannotBeAttachedIsNamed) {
-  expect(attach({}), Code::not_found, "attach: small is not there");
+  expect_refused(attach({}), Code::not_found, "attach: small is not there");
   publish(small_model("1"), 7);
-  expect(attach({.version = "2"}), Code::not_found, "small 2");
-  expect(attach({.shards = 2}), Code::invalid_argument, "1 shards, not 2");
-  expect(SharedWeights::attach(engine_, {.keeper = keeper_.socket()}), Code::invalid_argument,
-         "no model is named");
-  Runtime other = open_runtime("emu:1");
-  expect(SharedWeights::attach(other, {.model = "small", .keeper = keeper_.socket()}),
-         Code::failed_precondition, "is not on");
-  expect(SharedWeights::attach(engine_, {.model = "small", .keeper = "/nowhere/keeper.sock"}),
-         Code::unavailable, "/nowhere/keeper.sock");
+  expect_refused(attach({.version = "2"}), Code::not_found, "small 2");
+  expect_refused(attach({.shards = 2}), Code::invalid_argument, "1 shards, not 2");
+  expect_refused(SharedWeights::attach(engine_, {.keeper = keeper_.socket()}),
+                 Code::invalid_argument, "no model is named");
+  Runtime other = open_small("emu:1");
+  expect_refused(SharedWeights::attach(other, {.model = "small", .keeper = keeper_.socket()}),
+                 Code::failed_precondition, "is not on");
+  expect_refused(
+      SharedWeights::attach(engine_, {.model = "small", .keeper = "/nowhere/keeper.sock"}),
+      Code::unavailable, "/nowhere/keeper.sock");
 }
 
 TEST_F(Weights, WhatCannotBePublishedIsNamedAndTakesNoMemory) {
   auto first = WeightsPublisher::begin(loader_, small_model("1"), keeper_.socket());
   ASSERT_TRUE(first.ok());
-  expect(WeightsPublisher::begin(loader_, small_model("1"), keeper_.socket()), Code::already_exists,
-         "is being published");
+  expect_refused(WeightsPublisher::begin(loader_, small_model("1"), keeper_.socket()),
+                 Code::already_exists, "is being published");
   Manifest lie = small_model("2");
   lie.tensors[2].offset = 0;
-  expect(WeightsPublisher::begin(loader_, lie, keeper_.socket()), Code::invalid_argument, "norm");
+  expect_refused(WeightsPublisher::begin(loader_, lie, keeper_.socket()), Code::invalid_argument,
+                 "norm");
   const std::byte one{1};
-  expect(first->write(3, 0, &one, 1), Code::invalid_argument, "tensor 3");
-  expect(first->write(2, 4095, &one, 2), Code::invalid_argument, "tensor 2");
+  expect_refused(first->write(3, 0, &one, 1), Code::invalid_argument, "tensor 3");
+  expect_refused(first->write(2, 4095, &one, 2), Code::invalid_argument, "tensor 2");
   ASSERT_TRUE(fill(*first, small_model("1"), 1).ok());
   ASSERT_TRUE(first->commit().ok());
-  expect(WeightsPublisher::begin(loader_, small_model("1"), keeper_.socket()), Code::already_exists,
-         "is published");
+  expect_refused(WeightsPublisher::begin(loader_, small_model("1"), keeper_.socket()),
+                 Code::already_exists, "is published");
   Manifest large = small_model("3");
   large.slabs.assign(17, 2_MiB);
-  expect(WeightsPublisher::begin(loader_, large, keeper_.socket()), Code::resource_exhausted);
+  expect_refused(WeightsPublisher::begin(loader_, large, keeper_.socket()),
+                 Code::resource_exhausted);
   EXPECT_EQ(models().size(), 1U);
 }
 
@@ -133,7 +122,7 @@ TEST_F(Weights, APublisherThatGoesLeavesNothing) {
     auto publisher = WeightsPublisher::begin(loader_, small_model("1"), keeper_.socket());
     ASSERT_TRUE(publisher.ok());
     EXPECT_EQ(models().front().filling, 1U);
-    expect(attach({}), Code::not_found);
+    expect_refused(attach({}), Code::not_found);
   }
   // The keeper learns of it by the connection's end, which it hears before a later request.
   EXPECT_TRUE(models().empty());
@@ -155,7 +144,7 @@ TEST_F(Weights, ANewVersionIsWhatTheNextOneGetsAndTheOldGoesWithItsReaders) {
 
 TEST_F(Weights, ShardsAreAttachedWhenAllAreThere) {
   publish(small_model("1", 0, 2), 1);
-  expect(attach({.shard = 0, .shards = 2}), Code::not_found, "with all of its shards");
+  expect_refused(attach({.shard = 0, .shards = 2}), Code::not_found, "with all of its shards");
   publish(small_model("1", 1, 2), 2);
   EXPECT_TRUE(holds(attach({.shard = 0, .shards = 2}).value(), 1));
   EXPECT_TRUE(holds(attach({.shard = 1, .shards = 2}).value(), 2));
@@ -167,7 +156,7 @@ TEST_F(Weights, SuspendedTheyLetAVersionGoAndResumedTheyAreTheNewestAtTheSameAdd
   const std::byte* const address = weights.find("norm")->address;
   ASSERT_TRUE(weights.suspend().ok());
   EXPECT_TRUE(weights.suspend().ok()) << "twice is once";
-  expect(weights.verify(), Code::failed_precondition);
+  expect_refused(weights.verify(), Code::failed_precondition);
   publish(small_model("2"), 2);
   EXPECT_EQ(models().size(), 1U) << "nobody reads version 1";
   ASSERT_TRUE(weights.resume().ok());
@@ -185,9 +174,9 @@ TEST_F(Weights, OntoAnotherLayoutTheyDoNotResume) {
   Manifest other = small_model("2");
   other.tensors.pop_back();
   publish(other, 2);
-  expect(weights.resume(), Code::failed_precondition, "laid out in another way");
+  expect_refused(weights.resume(), Code::failed_precondition, "laid out in another way");
   EXPECT_EQ(weights.manifest().version, "1");
-  expect(weights.verify(), Code::failed_precondition);
+  expect_refused(weights.verify(), Code::failed_precondition);
 }
 
 TEST_F(Weights, OfAKeeperThatWasKilledStayAndAreSuspendedUntilAnotherHasThem) {
@@ -196,11 +185,11 @@ TEST_F(Weights, OfAKeeperThatWasKilledStayAndAreSuspendedUntilAnotherHasThem) {
   keeper_.kill();
   EXPECT_TRUE(holds(weights, 1));
   EXPECT_TRUE(weights.verify().ok());
-  expect(attach({}), Code::unavailable);
+  expect_refused(attach({}), Code::unavailable);
   ASSERT_TRUE(weights.suspend().ok());
-  expect(weights.resume(), Code::unavailable);
+  expect_refused(weights.resume(), Code::unavailable);
   keeper_.start();
-  expect(weights.resume(), Code::not_found);
+  expect_refused(weights.resume(), Code::not_found);
   publish(small_model("1"), 1);
   ASSERT_TRUE(weights.resume().ok());
   EXPECT_TRUE(holds(weights, 1));
@@ -211,8 +200,8 @@ TEST_F(Weights, AForkedChildOfThePublisherFailsTheCommitUntilItEnds) {
   ASSERT_TRUE(publisher.ok());
   ASSERT_TRUE(fill(*publisher, small_model("1"), 3).ok());
   test::ForkedChild child;
-  expect(publisher->commit(), Code::failed_precondition, "still mapped to be written");
-  expect(attach({}), Code::not_found);
+  expect_refused(publisher->commit(), Code::failed_precondition, "still mapped to be written");
+  expect_refused(attach({}), Code::not_found);
   child.end();
   ASSERT_TRUE(publisher->commit().ok());
   EXPECT_TRUE(holds(attach({}).value(), 3));
@@ -221,9 +210,9 @@ TEST_F(Weights, AForkedChildOfThePublisherFailsTheCommitUntilItEnds) {
 TEST_F(Weights, AreRetiredByName) {
   publish(small_model("1"), 1);
   std::optional<SharedWeights> weights = attach({}).value();
-  expect(retire_model("small", "2", keeper_.socket()), Code::not_found);
+  expect_refused(retire_model("small", "2", keeper_.socket()), Code::not_found);
   ASSERT_TRUE(retire_model("small", "1", keeper_.socket()).ok());
-  expect(attach({}), Code::not_found);
+  expect_refused(attach({}), Code::not_found);
   EXPECT_TRUE(holds(*weights, 1)) << "who reads goes on";
   weights.reset();
   EXPECT_TRUE(models().empty());

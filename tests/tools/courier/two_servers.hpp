@@ -22,7 +22,8 @@ class TwoServers {
  public:
   using Process = std::unique_ptr<PeerProgram>;
 
-  TwoServers() {
+  // Couriers of this patience, in seconds.
+  explicit TwoServers(int patience = 20) : patience_(patience) {
     for (const std::string name : {"a", "b"}) {
       authority_.issue(name + ".test", path(name + ".pem"), path(name + ".key"));
     }
@@ -95,11 +96,11 @@ class TwoServers {
   void write(const std::string& name, const std::string& what, const std::string& keeper) const {
     std::ofstream(path(name + ".json"))
         << R"({"keeper": ")" << keeper << R"(", "certificate": ")" << name << R"(.pem", "key": ")"
-        << name << R"(.key", "authority": "authority.pem", "patience": )" << kPatienceSeconds
-        << ", " << what << "}";
+        << name << R"(.key", "authority": "authority.pem", "patience": )" << patience_ << ", "
+        << what << "}";
   }
 
-  static constexpr int kPatienceSeconds = 1;
+  const int patience_;
   testing::TempDir dir_;
   const testing::Authority authority_{dir_ / "authority.pem"};
   mutable KeeperProcess a_, b_;

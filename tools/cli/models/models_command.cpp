@@ -61,9 +61,12 @@ Result<void> check_all_there(const ModelsCommand& command) {
   const bool trim = command.action == ModelsAction::trim;
   if (trim) AQUA_TRY(needs(command.mib != 0, "--mib"));
   if (!trim) AQUA_TRY(needs(!command.load.model.empty(), "--model"));
+  if (trim && !(command.load.model + command.load.version).empty()) {
+    return bad("trim chooses by itself: it takes neither --model nor --version");
+  }
   const bool newest =
-      command.action == ModelsAction::verify || command.action == ModelsAction::copy || trim;
-  if (!newest) AQUA_TRY(needs(!command.load.version.empty(), "--version"));
+      command.action == ModelsAction::verify || command.action == ModelsAction::copy;
+  if (!newest && !trim) AQUA_TRY(needs(!command.load.version.empty(), "--version"));
   if (load) AQUA_TRY(needs(!command.files.empty(), "--file"));
   if (command.action == ModelsAction::copy) AQUA_TRY(needs(!command.from.empty(), "--from"));
   if (command.slab_mib % 2 != 0) return bad("--slab-mib is not even");

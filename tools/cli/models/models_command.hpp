@@ -19,7 +19,7 @@ enum class ModelsAction : std::uint8_t { list, load, copy, verify, trim, drop, r
 struct ModelsCommand {
   ModelsAction action = ModelsAction::list;
   std::vector<std::string> files{};    // to load
-  std::vector<std::string> devices{};  // to load on or copy to, or to verify; empty: $AQUA_DEVICE
+  std::vector<std::string> devices{};  // that the action is about; an empty name: $AQUA_DEVICE
   std::string from{};                  // the device to copy from
   std::vector<std::string> split{};    // PATTERN=AXIS
   sharing::LoadOptions load{};         // model, version, shard and keeper are those of every action

@@ -38,6 +38,7 @@ std::string published(const ModelsCommand& command, const LoadedWeights& loaded)
 
 Result<std::vector<Runtime>> open_all(const std::vector<std::string>& devices) {
   std::vector<Runtime> opened;
+  opened.reserve(devices.size());
   for (const std::string& device : devices) {
     AQUA_ASSIGN(Runtime runtime, open_for_models(device, kLargeEmulated));
     opened.push_back(std::move(runtime));
@@ -49,10 +50,10 @@ auto show(ProgressLine& line, const std::string& model) {
   return [&](std::uint64_t done, std::uint64_t of) { line.show(model, done, of); };
 }
 
-// To the devices that `to` are opened on, whose names are `names`.
+// To the devices that `to` are opened on, whose names are `names`. `there`: what has them already.
 Result<LoadedWeights> broadcast(const ModelsCommand& command, Runtime& from,
-                                const std::vector<Runtime*>& to,
-                                std::span<const std::string> names) {
+                                const std::vector<Runtime*>& to, std::span<const std::string> names,
+                                std::string there = {}) {
   ProgressLine line(stderr, ProgressLine::Where::terminals, "copy");
   const auto copied =
       sharing::broadcast_weights(to, {.model = command.load.model,
@@ -63,17 +64,17 @@ Result<LoadedWeights> broadcast(const ModelsCommand& command, Runtime& from,
                                       .keeper = command.load.keeper,
                                       .on_progress = show(line, command.load.model)});
   const Error* failed = nullptr;
-  std::string why, there;
+  std::string why;
   for (std::size_t i = 0; i < copied.size(); ++i) {
     if (copied[i].ok()) {
-      there += concat(there.empty() ? "; " : ", ", names[i]);
+      there += concat(there.empty() ? "" : ", ", names[i]);
       continue;
     }
     if (failed == nullptr) failed = &copied[i].error();
     why += concat(why.empty() ? "" : "; ", names[i], ": ", copied[i].error().message);
   }
   if (failed == nullptr) return copied.front();
-  return Error{failed->code, concat(why, there, there.empty() ? "" : ": there")};
+  return Error{failed->code, concat(why, there.empty() ? "" : concat("; there: ", there))};
 }
 
 }  // namespace
@@ -94,9 +95,11 @@ Result<std::string> load_models(const ModelsCommand& command) {
   options.on_progress = show(line, options.model);
   AQUA_ASSIGN(const auto loaded, sharing::load_weights(devices.front(), command.files, options));
   std::vector<Runtime*> others;
+  others.reserve(devices.size());
   for (std::size_t i = 1; i < devices.size(); ++i) others.push_back(&devices[i]);
   if (!others.empty()) {
-    AQUA_TRY(broadcast(command, devices.front(), others, std::span(command.devices).subspan(1)));
+    AQUA_TRY(broadcast(command, devices.front(), others, std::span(command.devices).subspan(1),
+                       command.devices.front()));
   }
   return published(command, loaded);
 }
@@ -105,6 +108,7 @@ Result<std::string> copy_models(const ModelsCommand& command) {
   AQUA_ASSIGN(Runtime from, open_for_models(command.from, kLargeEmulated));
   AQUA_ASSIGN(std::vector<Runtime> devices, open_all(command.devices));
   std::vector<Runtime*> to;
+  to.reserve(devices.size());
   for (Runtime& device : devices) to.push_back(&device);
   AQUA_ASSIGN(const auto copied, broadcast(command, from, to, command.devices));
   return published(command, copied);
@@ -130,11 +134,10 @@ Result<std::string> trim_models(const ModelsCommand& command) {
     versions.push_back({{"model", one.model}, {"version", one.version}, {"bytes", one.bytes}});
     text += concat(one.model, " ", one.version, ": ", one.bytes >> 20, " MiB to host memory\n");
   }
-  if (bytes >> 20 < command.mib) {
-    return Error{Code::resource_exhausted, concat(text, "trim: ", bytes >> 20, " of ", command.mib,
-                                                  " MiB are free now; what else is there is read")};
-  }
-  return command.json ? Json{{"moved", versions}}.dump(2) + "\n" : text;
+  if (command.json) return Json{{"moved", versions}, {"bytes", bytes}}.dump(2) + "\n";
+  if (bytes >> 20 >= command.mib) return text;
+  return concat(text, bytes >> 20, " of ", command.mib,
+                " MiB were given back: nothing else there may go\n");
 }
 
 }  // namespace aqua::tool

@@ -17,7 +17,6 @@ namespace aqua::tool {
 // which have them.
 [[nodiscard]] Result<std::string> load_models(const ModelsCommand& command);
 [[nodiscard]] Result<std::string> copy_models(const ModelsCommand& command);
-// resource_exhausted: the rest is read; the error says what has moved.
 [[nodiscard]] Result<std::string> trim_models(const ModelsCommand& command);
 
 // A runtime that only publishes or reads. An emulated device is as large as that.

@@ -17,6 +17,7 @@
 #include "base/unique_fd.hpp"
 #include "tools/courier/carry/claims.hpp"
 #include "tools/courier/carry/counters.hpp"
+#include "tools/courier/net/link.hpp"
 #include "tools/courier/net/mutual_tls.hpp"
 
 namespace aqua::courier {
@@ -28,7 +29,7 @@ struct DoorOptions {
   // At once; who comes then is told to go. As many more may be about to say who they are: of these
   // the one that has taken longest makes room for the next.
   std::size_t connections = 32;
-  std::chrono::seconds patience{20};  // without a byte that moves while some are due
+  std::chrono::seconds patience = Link::kPatience;  // as Link::greeted()
 };
 
 class Door {

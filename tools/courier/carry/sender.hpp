@@ -35,7 +35,7 @@ struct Route {
   std::string address{};      // HOST:PORT
   std::uint32_t parcels = 4;  // on the way over one connection, also those not confirmed
   std::uint32_t connections = 1;
-  std::chrono::seconds patience{20};  // without a byte that moves while some are due
+  std::chrono::seconds patience = Link::kPatience;  // as Link::greeted()
 };
 
 class Sender {

@@ -133,6 +133,12 @@ Result<void> Link::shake_hands() {
   }
 }
 
+void Link::greeted(std::chrono::seconds patience) {
+  patience_ = patience;
+  greeting_ends_ = std::chrono::steady_clock::time_point::max();
+  give_up_after(socket_.get(), patience);
+}
+
 bool Link::has_bytes() const noexcept {
   return ::SSL_has_pending(ssl_.get()) == 1;
 }

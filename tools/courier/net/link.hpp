@@ -26,7 +26,8 @@ namespace aqua::courier {
 
 class Link {
  public:
-  static constexpr std::chrono::seconds kGreeting{5};  // for all until greeted()
+  static constexpr std::chrono::seconds kGreeting{5};   // for all until greeted()
+  static constexpr std::chrono::seconds kPatience{20};  // after that, unless options say otherwise
 
   // To "HOST:PORT", where a courier of this name is to be.
   [[nodiscard]] static Result<Link> connect(const MutualTls& identity, const std::string& address,
@@ -36,11 +37,8 @@ class Link {
                                            std::span<const std::string> names, int stop);
 
   // The first messages have been said and heard: from now on each wait may last so long without a
-  // byte that moves.
-  void greeted(std::chrono::seconds patience) {
-    patience_ = patience;
-    greeting_ends_ = std::chrono::steady_clock::time_point::max();
-  }
+  // byte that moves, and the other side be out of reach.
+  void greeted(std::chrono::seconds patience);
 
   [[nodiscard]] std::chrono::seconds patience() const noexcept { return patience_; }
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }  // its name

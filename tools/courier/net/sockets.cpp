@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -39,18 +40,13 @@ Result<Found> look_up(const std::string& address, int flags) {
   return Found(found, &::freeaddrinfo);
 }
 
-// Small messages go at once; who is silent is asked whether it is there, and one that has not
-// acknowledged anything for twenty seconds is not.
+void set(int socket, int level, int name, int value) {
+  (void)::setsockopt(socket, level, name, &value, sizeof value);
+}
+
+// Small messages go at once.
 void tune(int socket) {
-  const auto set = [&](int level, int name, int value) {
-    (void)::setsockopt(socket, level, name, &value, sizeof value);
-  };
-  set(IPPROTO_TCP, TCP_NODELAY, 1);
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
-  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 20'000);
+  set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
 }
 
 Result<UniqueFd> connect_one(const addrinfo& to, const std::string& address,
@@ -133,6 +129,17 @@ Result<UniqueFd> listen_at(const std::string& address) {
     return away(address, errno_error("listen").message);
   }
   return socket;
+}
+
+void give_up_after(int socket, std::chrono::seconds patience) {
+  constexpr int kQuestions = 3;
+  const auto seconds = static_cast<int>(patience.count());
+  const int pause = std::max(1, seconds / (kQuestions + 1));
+  set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, pause);
+  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, pause);
+  set(socket, IPPROTO_TCP, TCP_KEEPCNT, kQuestions);
+  set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 1000 * seconds);
 }
 
 int port_of(int listener) {

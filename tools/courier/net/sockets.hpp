@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TCP between couriers. A peer that has gone without a word is found by the kernel, in seconds.
+// TCP between couriers.
 //
 // Threads: free functions. `stop`, an event, ends what waits with cancelled.
 #pragma once
@@ -30,6 +30,9 @@ struct Address {
 [[nodiscard]] int port_of(int listener);
 // The next that connects, as connect_to() makes it.
 [[nodiscard]] Result<UniqueFd> accept_next(int listener, int stop);
+// From now on the kernel gives the connection up when the other side has acknowledged nothing for
+// the patience; one that is silent is asked meanwhile whether it is there.
+void give_up_after(int socket, std::chrono::seconds patience);
 // Until the socket has one of these events of poll(). unavailable: not within `patience`.
 [[nodiscard]] Result<void> wait_until(int socket, short events, std::chrono::milliseconds patience,
                                       int stop);

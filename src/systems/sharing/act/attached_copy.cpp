@@ -45,13 +45,14 @@ Result<KeeperClient::Answer> await_copy(KeeperClient& keeper, const wire::Attach
   for (;;) {
     AQUA_ASSIGN(auto answer, keeper.call(asked));
     if (!answer.reply.later) return answer;
-    if (answer.fds.size() != 1) return lie(answer.fds.size(), " events");
+    if (!asked.wait || answer.fds.size() != 1) {
+      return lie("later, with ", answer.fds.size(), " events");
+    }
     step("wait");
     AQUA_ASSIGN(const bool changed, keeper.wait_for(answer.fds.front().get(), deadline));
-    if (changed) continue;
+    if (changed && std::chrono::steady_clock::now() < deadline) continue;
     return Error{Code::deadline_exceeded,
-                 concat("attach: ", asked.shard.model, " is still being published after ",
-                        patience.count(), " ms")};
+                 concat("attach: ", asked.shard.model, " is still being published")};
   }
 }
 

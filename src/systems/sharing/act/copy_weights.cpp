@@ -81,6 +81,10 @@ Result<LoadedWeights> copy_weights(Runtime& runtime, const CopyOptions& asked) {
     return Error{from.error().code,
                  concat("copy: from '", options.from, "': ", from.error().message)};
   }
+  if (options.source != nullptr && options.from != PublishedMemory::device_of(*options.source)) {
+    return Error{Code::invalid_argument,
+                 "copy: `source` is no runtime on the device that is named"};
+  }
   if (options.from == PublishedMemory::device_of(runtime)) {
     return Error{Code::invalid_argument, "copy: the source is the runtime's own device"};
   }

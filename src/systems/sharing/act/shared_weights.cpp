@@ -104,7 +104,7 @@ Result<void> SharedWeights::resume() {
   // Another keeper may be there by now.
   AQUA_ASSIGN(KeeperClient keeper, KeeperClient::connect(parts_->keeper.path()));
   AQUA_ASSIGN(AttachedCopy copy,
-              attach_copy(keeper, parts_->wanted(), parts_->device, parts_->options.patience));
+              attach_copy(keeper, parts_->wanted(), parts_->device, std::chrono::milliseconds(0)));
   if (!laid_out_alike(copy.manifest, manifest())) {
     return Error{
         Code::failed_precondition,

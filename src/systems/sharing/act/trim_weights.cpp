@@ -18,8 +18,8 @@ bool is_overtaken(Code code) {
          code == Code::not_found;
 }
 
-Result<void> move(const Unread& version, Runtime& device, Runtime& host,
-                  const TrimOptions& options) {
+Result<void> try_to_move(const Unread& version, Runtime& device, Runtime& host,
+                         const TrimOptions& options) {
   for (const std::uint32_t shard : version.missing) {
     AQUA_TRY(copy_weights(host, {.model = version.model,
                                  .version = version.version,
@@ -31,6 +31,17 @@ Result<void> move(const Unread& version, Runtime& device, Runtime& host,
   step("drop");
   return drop_copies(version.model, version.version, PublishedMemory::device_of(device),
                      options.keeper);
+}
+
+// What was copied in vain does not stay.
+Result<void> move(const Unread& version, Runtime& device, Runtime& host,
+                  const TrimOptions& options) {
+  auto moved = try_to_move(version, device, host, options);
+  if (!moved.ok() && !version.missing.empty()) {
+    (void)drop_copies(version.model, version.version, PublishedMemory::host_device(),
+                      options.keeper);
+  }
+  return moved;
 }
 
 }  // namespace
@@ -53,7 +64,7 @@ Result<std::vector<TrimmedVersion>> trim_weights(Runtime& device, Runtime& host,
     if (const auto done = move(version, device, host, options); !done.ok()) {
       if (is_overtaken(done.error().code)) continue;
       return Error{done.error().code, concat("trim: ", bytes, " of ", options.bytes,
-                                             " bytes are free: ", version.model, " ",
+                                             " bytes were given back: ", version.model, " ",
                                              version.version, ": ", done.error().message)};
     }
     bytes += version.bytes;

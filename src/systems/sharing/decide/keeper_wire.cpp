@@ -31,6 +31,7 @@ Json to_json(const Publish& asked) {
   Json json = with(to_json(asked.shard), "publish");
   json["device"] = to_string(asked.device);
   if (asked.spare) json["spare"] = true;
+  if (asked.order != 0) json["order"] = asked.order;
   return json;
 }
 Json to_json(const Add& asked) {
@@ -67,10 +68,12 @@ Json to_json(const Drop& asked) {
           {"device", to_string(asked.device)}};
 }
 Json to_json(const ModelCopy& row) {
-  return {{"model", row.model},           {"version", row.version},    {"shard", row.shard},
-          {"shards", row.shards},         {"device", row.device},      {"bytes", row.bytes},
-          {"readers", row.readers},       {"filling", row.filling},    {"spare", row.spare},
-          {"superseded", row.superseded}, {"last_used", row.last_used}};
+  return {{"model", row.model},         {"version", row.version},
+          {"shard", row.shard},         {"shards", row.shards},
+          {"device", row.device},       {"bytes", row.bytes},
+          {"readers", row.readers},     {"filling", row.filling},
+          {"spare", row.spare},         {"superseded", row.superseded},
+          {"last_used", row.last_used}, {"readers_unknown", row.readers_unknown}};
 }
 Json to_json(const ModelStatus& row) {
   return {{"model", row.model},   {"version", row.version}, {"shards", row.shards},
@@ -111,7 +114,8 @@ std::optional<Request> read_request(JsonObject& object, const std::string& opera
   if (operation == "publish") {
     Publish asked{.shard = read_shard(object),
                   .device = read_device(object),
-                  .spare = object.flag_or("spare", false)};
+                  .spare = object.flag_or("spare", false),
+                  .order = object.has("order") ? read_number(object, "order") : 0};
     if (asked.shard.version.empty()) object.fail("version is empty");
     return asked;
   }
@@ -164,6 +168,7 @@ Result<ModelCopy> read_copy_row(const Json& json) {
   row.filling = object.flag_or("filling", false);
   row.spare = object.flag_or("spare", false);
   row.superseded = object.flag_or("superseded", false);
+  row.readers_unknown = object.flag_or("readers_unknown", false);
   row.last_used = read_number(object, "last_used");
   AQUA_TRY(object.finish());
   return row;

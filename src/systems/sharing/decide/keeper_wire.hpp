@@ -24,6 +24,7 @@ struct Publish {
   ShardName shard;
   DeviceUuid device;
   bool spare = false;
+  std::uint64_t order = 0;  // of its version, in a keeper's own record
 };
 // Its next slabs, with a descriptor each.
 struct Add {

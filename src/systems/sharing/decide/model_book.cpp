@@ -19,7 +19,7 @@ Error other_shards(const char* what, const ShardName& name, std::uint32_t shards
 }  // namespace
 
 Result<CopyId> ModelBook::open(ClientNumber writer, const ShardName& name, const DeviceUuid& device,
-                               bool spare) {
+                               const Opening& as) {
   auto version = find(name.model, name.version);
   if (version != versions_.end()) {
     Version& known = version->second;
@@ -37,15 +37,21 @@ Result<CopyId> ModelBook::open(ClientNumber writer, const ShardName& name, const
                  copy.writer ? " is being published" : " is published", " on ", to_string(device))};
     }
   } else {
+    const bool is_free = as.order != 0 && !versions_.contains(as.order);
+    const std::uint64_t order = is_free ? as.order : next_version_;
+    next_version_ = std::max(next_version_, order + 1);
     version =
         versions_
-            .emplace(next_version_++,
+            .emplace(order,
                      Version{.model = name.model, .name = name.version, .shards = name.shards})
             .first;
   }
   const CopyId id = next_copy_++;
-  version->second.copies.emplace(
-      id, Copy{.shard = name.shard, .device = device, .writer = writer, .spare = spare});
+  version->second.copies.emplace(id, Copy{.shard = name.shard,
+                                          .device = device,
+                                          .writer = writer,
+                                          .spare = as.spare,
+                                          .restored = as.restored});
   return id;
 }
 
@@ -200,8 +206,6 @@ Result<std::vector<CopyId>> ModelBook::drop_unread(const std::string& model,
                         to_string(device), ": copy it elsewhere first, or retire it")};
   }
   for (const CopyId copy : there) found->second.copies.erase(copy);
-  supersede_older(model);
-  std::ranges::copy(sweep(), std::back_inserter(there));
   return there;
 }
 

@@ -42,12 +42,21 @@ struct ShardName {
   std::uint32_t shard = 0, shards = 1;
 };
 
+// How a copy is opened.
+struct Opening {
+  bool spare = false;
+  // Of what an earlier keeper had: who reads it is not known, and its version is as old as it was.
+  bool restored = false;
+  std::uint64_t order = 0;  // of its version; 0: the newest, if there is none of that name
+};
+
 struct CopyStatus {
   CopyId id = 0;
   std::uint32_t shard = 0;
   DeviceUuid device;
   bool filling = false;
   bool spare = false;
+  bool readers_unknown = false;  // an earlier keeper may have had some
   std::size_t readers = 0;
   std::uint64_t last_used = 0;  // the larger, the later it was published, attached or let go of
 };
@@ -68,7 +77,7 @@ class ModelBook {
   //   invalid_argument      the version has another number of shards
   //   failed_precondition   the version is superseded: what is changed gets a new version's name
   [[nodiscard]] Result<CopyId> open(ClientNumber writer, const ShardName& name,
-                                    const DeviceUuid& device, bool spare = false);
+                                    const DeviceUuid& device, const Opening& as = {});
   // It is filled and sealed. Answers the copies to forget: those of older versions that nobody
   // reads.
   //   not_found             `writer` fills no such copy
@@ -98,7 +107,8 @@ class ModelBook {
 
   // A client has gone: what it was filling and what it read. Answers the copies to forget.
   [[nodiscard]] std::vector<CopyId> gone(ClientNumber client);
-  // A version's copies on a device are to go at once. Answers them.
+  // A version's copies on a device are to go at once, whatever an earlier keeper's readers do.
+  // Answers them.
   //   not_found            there are none
   //   failed_precondition  somebody reads or fills one, or it is the only one of its shard
   [[nodiscard]] Result<std::vector<CopyId>> drop_unread(const std::string& model,
@@ -119,7 +129,7 @@ class ModelBook {
   struct Opened {
     ShardName shard;
     DeviceUuid device;
-    bool spare = false;
+    Opening as;
   };
   [[nodiscard]] Opened opened_as(CopyId copy) const;
   [[nodiscard]] std::vector<VersionStatus> status() const;  // by model, the oldest version first
@@ -130,6 +140,7 @@ class ModelBook {
     DeviceUuid device;
     std::optional<ClientNumber> writer{};  // while it is being filled
     bool spare = false;
+    bool restored = false;
     std::uint64_t last_used = 0;
     std::set<ClientNumber> readers{};
   };
@@ -143,7 +154,7 @@ class ModelBook {
     [[nodiscard]] bool unread() const;
     [[nodiscard]] bool has(std::uint32_t wanted, const DeviceUuid& where) const;  // not filling
   };
-  using Versions = std::map<std::uint64_t, Version>;  // by when the first copy was opened
+  using Versions = std::map<std::uint64_t, Version>;  // in the order of their first copies
 
   [[nodiscard]] Versions::iterator find(const std::string& model, const std::string& version);
   // The newest version that shows: one with this shard on this device if there is any, else of any.

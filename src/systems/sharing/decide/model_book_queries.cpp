@@ -65,12 +65,13 @@ ModelBook::Opened ModelBook::opened_as(CopyId copy) const {
   for (const auto& [number, version] : versions_) {
     const auto found = version.copies.find(copy);
     if (found == version.copies.end()) continue;
-    return {.shard = {.model = version.model,
-                      .version = version.name,
-                      .shard = found->second.shard,
-                      .shards = version.shards},
-            .device = found->second.device,
-            .spare = found->second.spare};
+    return {
+        .shard = {.model = version.model,
+                  .version = version.name,
+                  .shard = found->second.shard,
+                  .shards = version.shards},
+        .device = found->second.device,
+        .as = {.spare = found->second.spare, .restored = found->second.restored, .order = number}};
   }
   return {};
 }
@@ -129,6 +130,7 @@ std::vector<VersionStatus> ModelBook::status() const {
                                .device = copy.device,
                                .filling = copy.writer.has_value(),
                                .spare = copy.spare,
+                               .readers_unknown = copy.restored,
                                .readers = copy.readers.size(),
                                .last_used = copy.last_used});
     }

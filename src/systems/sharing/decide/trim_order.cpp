@@ -2,6 +2,7 @@
 #include "systems/sharing/decide/trim_order.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -13,7 +14,7 @@ struct Version {
   Unread unread;
   std::uint64_t last_used = 0;
   bool stays = false;
-  std::set<std::uint32_t> here{}, in_host_memory{};  // shards
+  std::set<std::uint32_t> here{}, in_host_memory{}, anywhere{};  // shards
 };
 
 }  // namespace
@@ -22,6 +23,7 @@ std::vector<Unread> trim_order(std::span<const ModelCopy> copies, const std::str
   std::map<std::pair<std::string, std::string>, Version> versions;
   for (const ModelCopy& copy : copies) {
     Version& version = versions[{copy.model, copy.version}];
+    if (!copy.filling) version.anywhere.insert(copy.shard);
     if (copy.spare && !copy.filling) version.in_host_memory.insert(copy.shard);
     if (copy.device != device) continue;
     version.unread.model = copy.model;
@@ -29,18 +31,20 @@ std::vector<Unread> trim_order(std::span<const ModelCopy> copies, const std::str
     version.unread.shards = copy.shards;
     version.unread.bytes += copy.bytes;
     version.last_used = std::max(version.last_used, copy.last_used);
-    version.stays |= copy.readers > 0 || copy.filling || copy.superseded;
+    version.stays |= copy.readers > 0 || copy.readers_unknown || copy.filling || copy.superseded;
     version.here.insert(copy.shard);
   }
   std::vector<Version> unread;
   for (auto& [name, version] : versions) {
-    if (version.here.empty() || version.stays) continue;
+    const bool whole = version.anywhere.size() == version.unread.shards;
+    if (version.here.empty() || version.stays || !whole) continue;
     std::ranges::set_difference(version.here, version.in_host_memory,
                                 std::back_inserter(version.unread.missing));
     unread.push_back(std::move(version));
   }
   std::ranges::stable_sort(unread, {}, &Version::last_used);
   std::vector<Unread> order;
+  order.reserve(unread.size());
   for (Version& version : unread) order.push_back(std::move(version.unread));
   return order;
 }

@@ -21,8 +21,9 @@ struct Unread {
   friend bool operator==(const Unread&, const Unread&) = default;
 };
 
-// Of these copies, the versions that have some on the device, all of them there, unread and not
-// superseded (those go by themselves). Pure.
+// Of these copies, the versions that have some on the device, all of them there, and known to be
+// unread. Superseded ones go by themselves, and one that lacks shards cannot be attached, to be
+// copied. Pure.
 [[nodiscard]] std::vector<Unread> trim_order(std::span<const ModelCopy> copies,
                                              const std::string& device);
 
