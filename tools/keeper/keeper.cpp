@@ -53,6 +53,7 @@ Result<std::unique_ptr<Keeper>> Keeper::start(const KeeperOptions& options,
       if (restored.error().code != Code::resource_exhausted) keeper->store_.remove(name, slabs);
     }
   }
+  keeper->forget(keeper->book_.all_restored());
   if (!options.disk.empty()) keeper->open_disk(options);
   AQUA_ASSIGN(keeper->server_, PacketServer::open(options.socket, *keeper,
                                                   {.packet_bytes = wire::kMaxPacket,

@@ -64,6 +64,11 @@ Result<Keeper::Served> Keeper::serve(std::uint64_t from, const wire::Commit& ask
     return std::move(forgotten).error();
   }
   forget(*forgotten);
+  // What is superseded stays for its readers, and is nothing for the next keeper.
+  for (const sharing::VersionStatus& version : book_.status()) {
+    if (!version.superseded) continue;
+    for (const sharing::CopyStatus& copy : version.copies) store_.forget(copies_.at(copy.id));
+  }
   waiters_.wake_all();
   return Served{{.copy = asked.copy}};
 }

@@ -22,8 +22,8 @@ typedef struct aqua_weights_options {
   uint32_t shard;      /* of tensor-parallel engines */
   uint32_t shards;
   const char* keeper; /* its socket; NULL: $AQUA_KEEPER, else where aqua-keeper puts it */
-  /* attach waits so long for another process that is publishing this shard on this device, or until
-   * all shards of its version are there; not for what nobody has begun to publish. */
+  /* attach waits so long while another process is publishing this shard on this device, and where
+   * this shard is there until the others are; not for a shard that nobody has begun to publish. */
   uint32_t patience_ms;
 } aqua_weights_options;
 #define AQUA_WEIGHTS_OPTIONS_INIT \
@@ -67,7 +67,7 @@ typedef struct aqua_weight_tensor {
  *   permission_denied    the keeper is another user's
  *   not_found            it has no such model or version, or lacks shards of it: publish it, and
  *                        where that is already_exists, attach again with patience
- *   deadline_exceeded    it is still being published
+ *   deadline_exceeded    it lacks shards, or is still being published
  *   failed_precondition  it has none on this runtime's device
  *   invalid_argument     another number of shards; or the keeper's answer cannot be */
 AQUA_CALL aqua_error* aqua_weights_attach(aqua_runtime runtime, const aqua_weights_options* options,

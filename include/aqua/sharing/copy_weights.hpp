@@ -50,10 +50,10 @@ struct CopyOptions {
                                                           const CopyOptions& options);
 
 // Publishes them on the device of each runtime, and answers in their order. It goes in rounds: in
-// each, every device that has them gives them to another one, so that n devices have them after
-// log2(n + 1) rounds, rounded up. All get the version that the first one got. Where a copy fails,
-// the others go on. on_progress has the bytes of all devices together, from several threads, one at
-// a time.
+// each, every device that has got them so far gives them to another one, so that n devices have
+// them after log2(n + 1) rounds, rounded up; one that had them before gives them to none. All get
+// the version that the first one got. Where a copy fails, the others go on. on_progress has the
+// bytes of all devices together, from several threads, one at a time.
 [[nodiscard]] AQUA_API std::vector<Result<LoadedWeights>> broadcast_weights(
     std::span<Runtime* const> runtimes, const CopyOptions& options);
 

@@ -50,7 +50,7 @@ struct ModelCopy {
 [[nodiscard]] AQUA_API Result<std::vector<ModelStatus>> list_models(const std::string& keeper = {});
 // Each copy of each of them, in the same order.
 [[nodiscard]] AQUA_API Result<std::vector<ModelCopy>> list_copies(const std::string& keeper = {});
-// Has a version's copies on a device go, which nobody reads.
+// Has a version's copies on a device go, which nobody reads, as far as this keeper knows.
 //   not_found            there are none
 //   failed_precondition  somebody reads or publishes one, or it is the only one of its shard
 [[nodiscard]] AQUA_API Result<void> drop_copies(const std::string& model,

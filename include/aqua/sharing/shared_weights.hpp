@@ -39,9 +39,9 @@ struct WeightsOptions {
   // The keeper's socket. Empty: $AQUA_KEEPER, else keeper.sock in $XDG_RUNTIME_DIR/aqua or, without
   // that, in /tmp/aqua-UID.
   std::string keeper{};
-  // attach() waits so long for another process that is publishing this shard on this device, or
-  // until all shards of its version are there. It does not wait for what nobody has begun to
-  // publish.
+  // attach() waits so long while another process is publishing this shard on this device, and where
+  // this shard is there until the others are, whoever publishes them. Of a shard that nobody has
+  // begun to publish it is not_found at once, and when its publisher dies.
   std::chrono::milliseconds patience{0};
 };
 
@@ -60,7 +60,7 @@ class AQUA_API SharedWeights {
   //   permission_denied    the keeper is another user's
   //   not_found            it has no such model or version, or lacks shards of it: load or publish
   //                        it, and where that is already_exists, attach again with patience
-  //   deadline_exceeded    it is still being published
+  //   deadline_exceeded    it lacks shards, or is still being published
   //   failed_precondition  it has none on this runtime's device; the message names where
   //   invalid_argument     another number of shards; or the keeper's answer cannot be
   [[nodiscard]] static Result<SharedWeights> attach(Runtime& runtime,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // trim_weights() makes room on a device: published weights that nobody reads go to host memory,
-// and come back by copy_weights() from there, without a file being read, unless a newer version has
-// superseded them.
+// and come back by copy_weights() from there, without a file being read. What is in host memory
+// alone goes when a newer version of it is committed on any device, or shows and gets another copy.
 //
 // Threads: a free function; concurrent calls are fine.
 #pragma once
@@ -38,7 +38,8 @@ struct TrimmedVersion {
 // which is "host": those that were used longest ago first, until so many bytes are given back or
 // nothing that may go is left. What is in host memory already is not copied again; what somebody
 // begins to read meanwhile stays, and leaves no new copy in host memory. Versions stay that lack
-// shards, and those of an earlier keeper, whose readers nobody knows (ModelCopy::readers_unknown).
+// shards, those of a model of which the device has two, and those of an earlier keeper, whose
+// readers nobody knows (ModelCopy::readers_unknown).
 // Engines that have suspended their weights read nothing: resume() is failed_precondition until the
 // weights are brought back. Blocks. Answers what it moved, in that order: less than `bytes`
 // together where nothing else may go.

@@ -6,34 +6,12 @@
 #include <algorithm>
 #include <random>
 
+#include "tests/systems/sharing/model_book_fixture.hpp"
+
 namespace aqua::sharing {
 namespace {
 
-using Copies = std::vector<CopyId>;
-
-DeviceUuid gpu(std::uint8_t number) {
-  DeviceUuid id;
-  id.bytes[0] = number;
-  return id;
-}
-
-class Models : public ::testing::Test {
- protected:
-  static constexpr ClientNumber kLoader = 1, kOther = 2, kReader = 3, kLate = 4;
-  ModelBook book_;
-
-  // A version with one shard, there.
-  CopyId publish(const std::string& version) {
-    const CopyId id = book_.open(kLoader, {"m", version}, gpu(0)).value();
-    forgotten_ = book_.commit(kLoader, id).value();
-    return id;
-  }
-  Code attach_code(const ShardName& name, const DeviceUuid& device = gpu(0)) {
-    const auto attached = book_.attach(kLate, name, device);
-    return attached.ok() ? Code::internal : attached.error().code;
-  }
-  Copies forgotten_;  // by the last publish()
-};
+class Models : public ModelBookTest {};
 
 TEST_F(Models, WhatIsCommittedIsAttached) {
   const CopyId copy = book_.open(kLoader, {"m", "1"}, gpu(0)).value();
@@ -165,82 +143,8 @@ TEST_F(Models, WhatMayComeIsAShardThatIsThereOrBeingPublishedOnTheDevice) {
   expect_first("its version lacks a shard");
   publish("2");
   EXPECT_FALSE(book_.may_come({"m", "1", 0, 2}, gpu(0))) << "superseded";
-}
-
-TEST_F(Models, ACopyOnADeviceGoesOnceAnotherHasItsShardAndNobodyReadsIt) {
-  const CopyId here = publish("1");
-  const auto drop_code = [&](const std::string& version, const DeviceUuid& device) {
-    const auto dropped = book_.drop_unread("m", version, device);
-    return dropped.ok() ? Code::internal : dropped.error().code;
-  };
-  EXPECT_EQ(drop_code("1", gpu(0)), Code::failed_precondition) << "the only one";
-  EXPECT_EQ(drop_code("1", gpu(1)), Code::not_found);
-  EXPECT_EQ(drop_code("2", gpu(0)), Code::not_found);
-  const CopyId spare = book_.open(kOther, {"m", "1"}, gpu(9), {.spare = true}).value();
-  EXPECT_EQ(drop_code("1", gpu(0)), Code::failed_precondition) << "the other is being filled";
-  EXPECT_EQ(drop_code("1", gpu(9)), Code::failed_precondition);
-  ASSERT_TRUE(book_.commit(kOther, spare).ok());
-  ASSERT_TRUE(book_.attach(kReader, {"m"}, gpu(0)).ok());
-  EXPECT_EQ(drop_code("1", gpu(0)), Code::failed_precondition) << "it is read";
-  EXPECT_EQ(book_.gone(kReader), Copies{});
-  EXPECT_EQ(book_.drop_unread("m", "1", gpu(0)).value(), Copies{here});
-  EXPECT_EQ(attach_code({"m"}), Code::failed_precondition);
-  const CopyId back = book_.open(kLoader, {"m", "1"}, gpu(0)).value();
-  ASSERT_TRUE(book_.commit(kLoader, back).ok());
-  EXPECT_EQ(book_.attach(kReader, {"m"}, gpu(0))->copy, back);
-}
-
-TEST_F(Models, ASpareCopyKeepsNoVersionFromBeingSuperseded) {
-  const CopyId old = publish("1");
-  const CopyId spare = book_.open(kOther, {"m", "1"}, gpu(9), {.spare = true}).value();
-  ASSERT_TRUE(book_.commit(kOther, spare).ok());
-  publish("2");
-  EXPECT_EQ(forgotten_, (Copies{old, spare}));
-  const CopyId parked = book_.open(kOther, {"m", "2"}, gpu(9), {.spare = true}).value();
-  ASSERT_TRUE(book_.commit(kOther, parked).ok());
-  const CopyId three = book_.open(kLoader, {"m", "3"}, gpu(1)).value();
-  ASSERT_TRUE(book_.commit(kLoader, three).ok());
-  EXPECT_EQ(book_.drop_unread("m", "2", gpu(0)).value().size(), 1U)
-      << "version 2 can still be brought back to its device";
-  EXPECT_EQ(book_.status().size(), 2U);
-  const CopyId back = book_.open(kLoader, {"m", "2"}, gpu(0)).value();
-  ASSERT_TRUE(book_.commit(kLoader, back).ok());
-  EXPECT_EQ(book_.attach(kLate, {"m"}, gpu(0))->copy, back);
-}
-
-TEST_F(Models, WhatIsRestoredIsAsOldAsItWasAndItsReadersAreUnknown) {
-  const CopyId second =
-      book_.open(kLoader, {"m", "2"}, gpu(1), {.restored = true, .order = 7}).value();
-  const CopyId first =
-      book_.open(kLoader, {"m", "1"}, gpu(0), {.restored = true, .order = 5}).value();
-  for (const CopyId copy : {second, first}) ASSERT_TRUE(book_.commit(kLoader, copy).ok());
-  EXPECT_EQ(book_.opened_as(first).as.order, 5U);
-  EXPECT_TRUE(book_.status()[0].copies[0].readers_unknown);
-  const CopyId here = book_.open(kLoader, {"m", "2"}, gpu(0)).value();
-  EXPECT_EQ(book_.commit(kLoader, here).value(), Copies{first}) << "2 is the newer one";
-  const CopyId third = book_.open(kLoader, {"m", "3"}, gpu(0)).value();
-  EXPECT_EQ(book_.opened_as(third).as.order, 8U);
-}
-
-TEST_F(Models, TheLastUseIsThatOfAPublisherOrAReader) {
-  const CopyId one = publish("1");
-  const CopyId other = book_.open(kLoader, {"n", "1"}, gpu(0)).value();
-  ASSERT_TRUE(book_.commit(kLoader, other).ok());
-  const auto later = [&](const char* first, const char* second) {
-    std::map<std::string, std::uint64_t> used;
-    for (const VersionStatus& version : book_.status()) {
-      used[version.model] = version.copies[0].last_used;
-    }
-    return used[first] < used[second];
-  };
-  EXPECT_TRUE(later("m", "n"));
-  ASSERT_TRUE(book_.attach(kReader, {"m"}, gpu(0)).ok());
-  EXPECT_TRUE(later("n", "m"));
-  ASSERT_TRUE(book_.attach(kReader, {"n"}, gpu(0)).ok());
-  EXPECT_TRUE(book_.detach(kReader, one).ok());
-  EXPECT_TRUE(later("n", "m"));
-  EXPECT_EQ(book_.gone(kReader), Copies{});
-  EXPECT_TRUE(later("m", "n"));
+  EXPECT_FALSE(book_.may_come({"m", "2"}, gpu(0))) << "it is there already";
+  EXPECT_FALSE(book_.may_come({"m", ""}, gpu(0)));
 }
 
 TEST_F(Models, ARetiredVersionGoesAtOnceUnlessItIsRead) {

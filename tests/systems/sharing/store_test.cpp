@@ -32,7 +32,22 @@ class StoredWeights : public ::testing::Test {
     start();
   }
   [[nodiscard]] std::vector<ModelStatus> models() { return list_models(keeper_.socket()).value(); }
+  static wire::Reply ask(KeeperClient& client, const wire::Request& request,
+                         std::vector<int> fds = {}) {
+    return client.call(request, fds).value().reply;
+  }
+  void fill_and_commit(KeeperClient& client, CopyId copy) {
+    ask(client, wire::Add{.copy = copy, .bytes = {4096}}, {slab_.get()});
+    ask(client, wire::Commit{.copy = copy}, {slab_.get()});
+  }
+  static UniqueFd sealed() {
+    UniqueFd slab = create_memfd("slab");
+    EXPECT_EQ(::ftruncate(slab.get(), 4096), 0);
+    EXPECT_EQ(::fcntl(slab.get(), F_ADD_SEALS, kSealedForGood), 0);
+    return slab;
+  }
 
+  const UniqueFd slab_ = sealed();
   aqua::testing::TempDir directory_;
   test::KeeperProcess keeper_;
   FakeSystemd systemd_{directory_ / "notify"};
@@ -62,9 +77,9 @@ TEST_F(StoredWeights, TheNewestIsStillTheNewestAndWhatNobodyReadsGoes) {
   ASSERT_EQ(publisher.ask("publish 1 1"), "ok");
   ASSERT_EQ(reader.ask("attach 1"), "1");
   ASSERT_EQ(publisher.ask("publish 2 2"), "ok");
-  EXPECT_EQ(systemd_.names().size(), 8U) << "version 1 is read";
+  EXPECT_EQ(systemd_.names().size(), 4U) << "version 1 is its reader's alone";
   restart();
-  EXPECT_EQ(systemd_.names().size(), 4U) << "this keeper knows no reader of it";
+  EXPECT_EQ(systemd_.names().size(), 4U);
   EXPECT_EQ(reader.ask("check 1"), "ok") << "who goes on all the same";
   EXPECT_EQ(reader.ask("attach -"), "2");
   EXPECT_EQ(reader.ask("check 2"), "ok");
@@ -95,20 +110,9 @@ TEST_F(StoredWeights, RetiredWhileTheyAreReadTheyStayWithTheirReadersAlone) {
 
 // Version 1 began before version 2, and both its shards were committed after the first of that.
 TEST_F(StoredWeights, WhichVersionIsNewerIsKnownToTheNextKeeper) {
-  const auto ask = [&](KeeperClient& client, const wire::Request& request,
-                       std::vector<int> fds = {}) {
-    return client.call(request, fds).value().reply;
-  };
   const auto publish = [](const std::string& version, std::uint32_t shard) {
     return wire::Publish{.shard = {.model = "m", .version = version, .shard = shard, .shards = 2},
                          .device = {}};
-  };
-  const UniqueFd slab = create_memfd("slab");
-  ASSERT_EQ(::ftruncate(slab.get(), 4096), 0);
-  ASSERT_EQ(::fcntl(slab.get(), F_ADD_SEALS, kSealedForGood), 0);
-  const auto fill_and_commit = [&](KeeperClient& client, CopyId copy) {
-    ask(client, wire::Add{.copy = copy, .bytes = {4096}}, {slab.get()});
-    ask(client, wire::Commit{.copy = copy}, {slab.get()});
   };
   KeeperClient client = KeeperClient::connect(keeper_.socket()).value();
   const CopyId one_first = ask(client, publish("1", 0)).copy;
@@ -122,6 +126,31 @@ TEST_F(StoredWeights, WhichVersionIsNewerIsKnownToTheNextKeeper) {
   EXPECT_EQ(ask(next, newest).version, "1");
   fill_and_commit(next, ask(next, publish("2", 1)).copy);
   EXPECT_EQ(ask(next, newest).version, "2");
+}
+
+// The copy by which version 1 began has gone, and the one that is left came after version 2's.
+TEST_F(StoredWeights, WhichVersionIsNewerIsKnownWhenItsFirstCopyHasGone) {
+  const auto on = [](std::uint8_t number) {
+    DeviceUuid device;
+    device.bytes[0] = number;
+    return device;
+  };
+  const auto publish = [&](const std::string& version, std::uint8_t device) {
+    KeeperClient client = KeeperClient::connect(keeper_.socket()).value();
+    fill_and_commit(client, ask(client, wire::Publish{.shard = {.model = "m", .version = version},
+                                                      .device = on(device)})
+                                .copy);
+  };
+  publish("1", 1);
+  publish("2", 2);
+  publish("1", 3);
+  ASSERT_TRUE(drop_copies("m", "1", to_string(on(1)), keeper_.socket()).ok());
+  restart();
+  restart();
+  EXPECT_EQ(models().size(), 2U);
+  publish("2", 3);
+  ASSERT_EQ(models().size(), 1U) << "the newer one has both devices";
+  EXPECT_EQ(models().front().version, "2");
 }
 
 TEST_F(StoredWeights, OfWhatIsNotWholeNothingIsServedAndTheRestIs) {
@@ -173,8 +202,7 @@ TEST_F(StoredWeights, WhatWasCommittedIsThereAfterTheKeeperIsKilled) {
   }
 }
 
-// Version 1 began before version 2; its first copy has gone since, and another one is left.
-TEST_F(StoredWeights, KeepTheirOrderAndAreSpareWhenCopiesHaveGone) {
+TEST_F(StoredWeights, InHostMemoryAreSpareForTheNextKeeperToo) {
   test::PeerProgram publisher(keeper_.socket());
   ASSERT_EQ(publisher.ask("publish 1 1"), "ok");
   ASSERT_EQ(publisher.ask("trim"), "ok");

@@ -64,6 +64,19 @@ TEST(TrimOrder, ShardsOfOneVersionGoTogether) {
   EXPECT_EQ(order[1].missing, (std::vector<std::uint32_t>{0, 1}));
 }
 
+TEST(TrimOrder, WhereTheDeviceHasTwoVersionsOfAModelBothStay) {
+  ModelCopy newer = copy("a", 5);
+  newer.version = "2";
+  EXPECT_EQ(models({copy("a", 1), newer, copy("b", 9)}), Names{"b"});
+  newer.device = kThere;
+  EXPECT_EQ(models({copy("a", 1), newer, copy("b", 9)}), (Names{"a", "b"}));
+  ModelCopy older = copy("a", 5);
+  older.version = "0";
+  older.superseded = true;
+  older.readers = 1;
+  EXPECT_EQ(models({copy("a", 1), older}), Names{"a"});
+}
+
 TEST(TrimOrder, WhatHostMemoryHasIsNotMissing) {
   ModelCopy filling = in_host_memory(copy("a", 1, 1, 3));
   filling.filling = true;
@@ -74,6 +87,7 @@ TEST(TrimOrder, WhatHostMemoryHasIsNotMissing) {
                                 kHere);
   ASSERT_EQ(order.size(), 1U);
   EXPECT_EQ(order[0].missing, std::vector<std::uint32_t>{1});
+  EXPECT_TRUE(order[0].host_has_some);
   EXPECT_EQ(order[0].bytes, 20U) << "of the device's memory";
 }
 

@@ -133,7 +133,11 @@ TEST(StoppedSendingCourier, ForLongerThanThePatienceLosesNothing) {
   ASSERT_EQ(prefill->ask("carry a 1 6 77"), "ok");
   ASSERT_EQ(sending->answer(), "at send");
   ::kill(sending->pid(), SIGSTOP);
-  while (servers.courier_of_b()->ask("lost") == "0") std::this_thread::yield();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (servers.courier_of_b()->ask("lost") == "0") {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "the connection is not given up";
+    std::this_thread::yield();
+  }
   ::kill(sending->pid(), SIGCONT);
   sending->post("go on");
   EXPECT_EQ(decode->ask("take 1"), "a");

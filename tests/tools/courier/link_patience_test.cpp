@@ -54,6 +54,9 @@ TEST_F(Patience, EndsASendThatNobodyReadsAndIsTheKernelsToo) {
   link->greeted(std::chrono::seconds(1));
   EXPECT_EQ(option(*link, TCP_USER_TIMEOUT), 1000);
   EXPECT_EQ(option(*link, TCP_KEEPIDLE), 1);
+  const int never = 0;  // so that it is not the kernel's
+  ASSERT_EQ(::setsockopt(link->descriptor(), IPPROTO_TCP, TCP_USER_TIMEOUT, &never, sizeof never),
+            0);
   const auto sent = link->send(std::vector<std::byte>(std::size_t{64} << 20));
   ASSERT_FALSE(sent.ok()) << "beyond what the sockets hold";
   EXPECT_EQ(sent.error().code, Code::unavailable) << sent.error().message;

@@ -74,6 +74,7 @@ Result<std::string> list_copies(const ModelsCommand& command) {
                      {"shards", copy.shards},
                      {"device", place_of(copy)},
                      {"readers", copy.readers},
+                     {"readers_unknown", copy.readers_unknown},
                      {"bytes", copy.bytes},
                      {"filling", copy.filling},
                      {"superseded", copy.superseded},
@@ -85,8 +86,9 @@ Result<std::string> list_copies(const ModelsCommand& command) {
   std::ostringstream out;
   print_row(out, "model", "version", "state", "shard", "readers", "MiB", "device");
   for (const ModelCopy& copy : copies) {
-    print_row(out, copy.model, copy.version, state_of(copy), copy.shard, copy.readers,
-              copy.bytes >> 20, place_of(copy));
+    const std::string readers = copy.readers_unknown ? "?" : concat(copy.readers);
+    print_row(out, copy.model, copy.version, state_of(copy), copy.shard, readers, copy.bytes >> 20,
+              place_of(copy));
   }
   return out.str();
 }

@@ -42,17 +42,19 @@ Result<KeeperClient::Answer> await_copy(KeeperClient& keeper, const wire::Attach
                                         std::chrono::milliseconds patience) {
   const auto deadline =
       std::chrono::steady_clock::now() + std::min<std::chrono::milliseconds>(patience, kLongest);
-  for (;;) {
+  for (bool last = false;;) {
     AQUA_ASSIGN(auto answer, keeper.call(asked));
     if (!answer.reply.later) return answer;
     if (!asked.wait || answer.fds.size() != 1) {
       return lie("later, with ", answer.fds.size(), " events");
     }
+    if (last) {
+      return Error{Code::deadline_exceeded, concat("attach: ", asked.shard.model,
+                                                   " lacks shards, or is still being published")};
+    }
     step("wait");
-    AQUA_ASSIGN(const bool changed, keeper.wait_for(answer.fds.front().get(), deadline));
-    if (changed && std::chrono::steady_clock::now() < deadline) continue;
-    return Error{Code::deadline_exceeded,
-                 concat("attach: ", asked.shard.model, " is still being published")};
+    AQUA_TRY(keeper.wait_for(answer.fds.front().get(), deadline));
+    last = std::chrono::steady_clock::now() >= deadline;  // what has come until then is there
   }
 }
 

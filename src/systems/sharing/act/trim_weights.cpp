@@ -12,34 +12,41 @@
 namespace aqua::sharing {
 namespace {
 
-// Something else was faster: somebody publishes the same, or has begun to read it.
+// Something else was faster: somebody has begun to read it, has dropped it, or is publishing it.
 bool is_overtaken(Code code) {
-  return code == Code::already_exists || code == Code::failed_precondition ||
-         code == Code::not_found;
+  return code == Code::failed_precondition || code == Code::not_found;
 }
 
-Result<void> try_to_move(const Unread& version, Runtime& device, Runtime& host,
-                         const TrimOptions& options) {
+// To host memory, unless somebody else has brought it there. Counts what it copied.
+Result<void> copy_missing(const Unread& version, Runtime& device, Runtime& host,
+                          const TrimOptions& options, std::size_t& copied) {
   for (const std::uint32_t shard : version.missing) {
-    AQUA_TRY(copy_weights(host, {.model = version.model,
-                                 .version = version.version,
-                                 .shard = shard,
-                                 .shards = version.shards,
-                                 .source = &device,
-                                 .keeper = options.keeper}));
+    const auto done = copy_weights(host, {.model = version.model,
+                                          .version = version.version,
+                                          .shard = shard,
+                                          .shards = version.shards,
+                                          .source = &device,
+                                          .keeper = options.keeper});
+    if (!done.ok() && done.error().code != Code::already_exists) return done.error();
+    if (done.ok()) ++copied;
   }
-  step("drop");
-  return drop_copies(version.model, version.version, PublishedMemory::device_of(device),
-                     options.keeper);
+  return {};
 }
 
-// What was copied in vain does not stay.
 Result<void> move(const Unread& version, Runtime& device, Runtime& host,
                   const TrimOptions& options) {
-  auto moved = try_to_move(version, device, host, options);
-  if (!moved.ok() && !version.missing.empty()) {
-    (void)drop_copies(version.model, version.version, PublishedMemory::host_device(),
-                      options.keeper);
+  const auto drop_from = [&](const std::string& place) {
+    return drop_copies(version.model, version.version, place, options.keeper);
+  };
+  std::size_t copied = 0;
+  Result<void> moved = copy_missing(version, device, host, options, copied);
+  if (moved.ok()) {
+    step("drop");
+    moved = drop_from(PublishedMemory::device_of(device));
+  }
+  // What was copied in vain does not stay, if all that host memory has of it was copied here.
+  if (!moved.ok() && copied > 0 && copied == version.missing.size() && !version.host_has_some) {
+    (void)drop_from(PublishedMemory::host_device());
   }
   return moved;
 }

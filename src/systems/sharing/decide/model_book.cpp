@@ -68,7 +68,15 @@ Result<std::vector<CopyId>> ModelBook::commit(ClientNumber writer, CopyId copy) 
   Copy& filled = version->second.copies.at(copy);
   filled.writer.reset();
   filled.last_used = ++uses_;
-  supersede_older(version->second.model);
+  if (filled.spare || filled.restored) return std::vector<CopyId>{};
+  supersede_older(version->second.model, Spares::go_with_the_rest);
+  return sweep();
+}
+
+std::vector<CopyId> ModelBook::all_restored() {
+  std::set<std::string> models;
+  for (const auto& [number, version] : versions_) models.insert(version.model);
+  for (const std::string& model : models) supersede_older(model, Spares::stay_by_themselves);
   return sweep();
 }
 
@@ -84,15 +92,18 @@ Result<void> ModelBook::drop(ClientNumber writer, CopyId copy) {
 
 // Also those that lack shards: they would show too late. From the newest to the oldest, with the
 // devices of those that show so far.
-void ModelBook::supersede_older(const std::string& model) {
+void ModelBook::supersede_older(const std::string& model, Spares spares) {
   std::set<DeviceUuid> covered;
   bool newer_shows = false;
   for (auto it = versions_.rbegin(); it != versions_.rend(); ++it) {
     Version& version = it->second;
     if (version.model != model || version.retired) continue;
     const bool shows = version.shows();
+    const bool only_spares = std::all_of(version.copies.begin(), version.copies.end(),
+                                         [](const auto& entry) { return entry.second.spare; });
+    const bool stays = only_spares && spares == Spares::stay_by_themselves;
     version.retired =
-        std::all_of(version.copies.begin(), version.copies.end(), [&](const auto& entry) {
+        !stays && std::all_of(version.copies.begin(), version.copies.end(), [&](const auto& entry) {
           const Copy& copy = entry.second;
           return copy.spare ? newer_shows : covered.contains(copy.device);
         });

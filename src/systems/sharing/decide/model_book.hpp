@@ -9,7 +9,8 @@
 // reader; one that lacks shards goes at once. So a version that is put on one device after another
 // takes nothing from the engines of the others. Readers of one shard keep the whole version, so
 // that the workers of one engine never get shards of different ones. A *spare* copy lies where no
-// engine reads it, in host memory: it keeps no version from being superseded.
+// engine reads it, in host memory: it keeps no version from being superseded when another one is
+// committed elsewhere.
 //
 // What is published is never written again, so that memory which is forgotten here goes when the
 // last process unmaps it: nobody's death need be proven.
@@ -84,6 +85,10 @@ class ModelBook {
   //   failed_precondition   its version was superseded or retired meanwhile
   [[nodiscard]] Result<std::vector<CopyId>> commit(ClientNumber writer, CopyId copy);
 
+  // An earlier keeper's copies are all committed again, which by themselves supersede nothing: what
+  // had been superseded is so again. Answers the copies to forget.
+  [[nodiscard]] std::vector<CopyId> all_restored();
+
   // A copy will not be filled after all. not_found: `writer` fills no such copy.
   [[nodiscard]] Result<void> drop(ClientNumber writer, CopyId copy);
 
@@ -99,8 +104,8 @@ class ModelBook {
   };
   [[nodiscard]] Result<Attached> attach(ClientNumber reader, const ShardName& name,
                                         const DeviceUuid& device);
-  // Whether attach() may find later what it does not find now: a version that fits has this shard
-  // on this device, published or being published, and is not superseded.
+  // Whether attach() may find later what it does not find now: of a version that fits and is not
+  // superseded, this shard is being published on this device, or is there while others are not.
   [[nodiscard]] bool may_come(const ShardName& name, const DeviceUuid& device) const;
   // Answers the copies to forget. not_found: it does not read that.
   [[nodiscard]] Result<std::vector<CopyId>> detach(ClientNumber reader, CopyId copy);
@@ -161,7 +166,9 @@ class ModelBook {
   [[nodiscard]] Versions::iterator newest_shown(const ShardName& name, const DeviceUuid& device);
   [[nodiscard]] Versions::iterator version_of(CopyId copy);
   [[nodiscard]] const Copy* find_copy(CopyId copy) const;
-  void supersede_older(const std::string& model);
+  // Whether a version that is left in host memory alone goes as soon as a newer one shows.
+  enum class Spares : std::uint8_t { go_with_the_rest, stay_by_themselves };
+  void supersede_older(const std::string& model, Spares spares);
   // Versions that are retired and unread, and those without a copy.
   [[nodiscard]] std::vector<CopyId> sweep();
 

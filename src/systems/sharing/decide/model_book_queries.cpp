@@ -109,9 +109,11 @@ bool ModelBook::may_come(const ShardName& name, const DeviceUuid& device) const 
     if (version.model != name.model || version.shards != name.shards || version.retired) {
       return false;
     }
+    const bool shows = version.shows();
     return (name.version.empty() || version.name == name.version) &&
-           std::any_of(version.copies.begin(), version.copies.end(), [&](const auto& copy) {
-             return copy.second.shard == name.shard && copy.second.device == device;
+           std::any_of(version.copies.begin(), version.copies.end(), [&](const auto& known) {
+             const Copy& copy = known.second;
+             return copy.shard == name.shard && copy.device == device && (copy.writer || !shows);
            });
   });
 }

@@ -21,6 +21,7 @@ struct Version {
 
 std::vector<Unread> trim_order(std::span<const ModelCopy> copies, const std::string& device) {
   std::map<std::pair<std::string, std::string>, Version> versions;
+  std::map<std::string, std::set<std::string>> of_model;  // versions here that can be attached
   for (const ModelCopy& copy : copies) {
     Version& version = versions[{copy.model, copy.version}];
     if (!copy.filling) version.anywhere.insert(copy.shard);
@@ -33,11 +34,14 @@ std::vector<Unread> trim_order(std::span<const ModelCopy> copies, const std::str
     version.last_used = std::max(version.last_used, copy.last_used);
     version.stays |= copy.readers > 0 || copy.readers_unknown || copy.filling || copy.superseded;
     version.here.insert(copy.shard);
+    if (!copy.superseded) of_model[copy.model].insert(copy.version);
   }
   std::vector<Version> unread;
   for (auto& [name, version] : versions) {
     const bool whole = version.anywhere.size() == version.unread.shards;
-    if (version.here.empty() || version.stays || !whole) continue;
+    if (version.here.empty() || version.stays || !whole || of_model[name.first].size() > 1)
+      continue;
+    version.unread.host_has_some = !version.in_host_memory.empty();
     std::ranges::set_difference(version.here, version.in_host_memory,
                                 std::back_inserter(version.unread.missing));
     unread.push_back(std::move(version));
