@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // trim_weights() makes room on a device: published weights that nobody reads go to host memory,
-// and come back by copy_weights() from there, without a file being read. What is in host memory
-// alone goes when a newer version of it is committed on any device, or shows and gets another copy.
+// and come back by copy_weights() from there, without a file being read. A version that is in host
+// memory alone goes as soon as a newer version of its model is published, or copied to another
+// device.
 //
 // Threads: a free function; concurrent calls are fine.
 #pragma once

@@ -25,8 +25,9 @@ struct AttachedCopy {
   [[nodiscard]] std::vector<SlabDescriptor> slabs() const;
 };
 
-// Waits as long for who publishes it. Errors: the keeper's; deadline_exceeded; invalid_argument
-// where its answer is not of what was asked, or does not fit together.
+// Waits for the patience at most, as WeightsOptions::patience says. Errors: the keeper's;
+// deadline_exceeded; invalid_argument where its answer is not of what was asked, or does not fit
+// together.
 [[nodiscard]] Result<AttachedCopy> attach_copy(KeeperClient& keeper, const ShardName& shard,
                                                const std::string& device,
                                                std::chrono::milliseconds patience);
