@@ -16,9 +16,9 @@ void without_gpus(Body body) {
   const auto run = [&] {
     setenv("CUDA_VISIBLE_DEVICES", "", 1);
     body();
-    std::exit(testing::Test::HasFailure() ? 1 : 0);
+    std::exit(::testing::Test::HasFailure() ? 1 : 0);
   };
-  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace aqua::test

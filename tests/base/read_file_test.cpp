@@ -14,8 +14,8 @@
 namespace aqua {
 namespace {
 
-struct ReadFile : testing::Test {
-  ReadFile() { path = testing::TempDir() + "read_file." + std::to_string(::getpid()); }
+struct ReadFile : ::testing::Test {
+  ReadFile() { path = ::testing::TempDir() + "read_file." + std::to_string(::getpid()); }
   ~ReadFile() override { std::filesystem::remove(path); }
   void write(const std::string& text) const { std::ofstream(path, std::ios::binary) << text; }
   std::filesystem::path path;
@@ -32,13 +32,13 @@ TEST_F(ReadFile, GivesAllOfItUpToTheLimit) {
   const auto refused = read_file(path, text.size() - 1);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::resource_exhausted);
-  EXPECT_THAT(refused.error().message, testing::HasSubstr(path.native()));
+  EXPECT_THAT(refused.error().message, ::testing::HasSubstr(path.native()));
 }
 
 TEST_F(ReadFile, GivesFilesThatTellNoSize) {
   const auto status = read_file("/proc/self/status");
   ASSERT_TRUE(status.ok()) << status.error().message;
-  EXPECT_THAT(*status, testing::HasSubstr("Pid:"));
+  EXPECT_THAT(*status, ::testing::HasSubstr("Pid:"));
   EXPECT_EQ(read_file("/proc/self/status", 10).error().code, Code::resource_exhausted);
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);
@@ -72,10 +72,10 @@ TEST_F(ReadFile, SaysWhyItCannot) {
   const auto absent = read_file(path);
   ASSERT_FALSE(absent.ok());
   EXPECT_EQ(absent.error().code, Code::not_found);
-  EXPECT_THAT(absent.error().message, testing::HasSubstr("No such file"));
-  const auto folder = read_file(testing::TempDir());
+  EXPECT_THAT(absent.error().message, ::testing::HasSubstr("No such file"));
+  const auto folder = read_file(::testing::TempDir());
   ASSERT_FALSE(folder.ok());
-  EXPECT_THAT(folder.error().message, testing::HasSubstr("Is a directory"));
+  EXPECT_THAT(folder.error().message, ::testing::HasSubstr("Is a directory"));
 }
 
 }  // namespace

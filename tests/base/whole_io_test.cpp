@@ -39,7 +39,7 @@ TEST(WholeIo, NamesWhatCannotBeReadOrWritten) {
   Bytes bytes(1);
   for (const Error& error :
        {read_at(-1, 0, bytes, "the log").error(), write_at(-1, 0, bytes, "the log").error()}) {
-    EXPECT_THAT(error.message, testing::StartsWith("the log: "));
+    EXPECT_THAT(error.message, ::testing::StartsWith("the log: "));
   }
 }
 

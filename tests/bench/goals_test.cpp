@@ -9,6 +9,7 @@
 #include "report/gpu_goals.hpp"
 #include "report/planner_goals.hpp"
 #include "report/reclaim_goals.hpp"
+#include "tests/bench/goal_table.hpp"
 
 namespace aqua::bench {
 namespace {
@@ -58,18 +59,6 @@ json everything(double ratio) {
     append(rows, sizes("host", d, 16 << 10, 2 << 20, ratio));
   append(rows, sizes("slab", "offload", 16 << 10, 2 << 20, ratio));
   return rows;
-}
-
-std::size_t met(const json& goals) {
-  std::size_t n = 0;
-  for (const json& goal : goals) n += goal["met"].get<bool>() ? 1U : 0U;
-  return n;
-}
-
-const json& find(const json& goals, const std::string& text) {
-  for (const json& goal : goals)
-    if (goal["goal"].get<std::string>().find(text) != std::string::npos) return goal;
-  throw std::runtime_error("no goal says " + text);
 }
 
 TEST(Goal, IsMetAtItsLimitAndMissedBeyond) {
@@ -158,7 +147,7 @@ TEST(GpuGoals, TakeNoRowThatWentAnotherWay) {
 }
 
 TEST(GpuGoals, OfGroupsThatDidNotRunAreNotListed) {
-  EXPECT_THAT(gpu_goals(json::array()), testing::IsEmpty());
+  EXPECT_THAT(gpu_goals(json::array()), ::testing::IsEmpty());
   EXPECT_EQ(gpu_goals(sizes("hbm", "gather", 4096, 1 << 20, 1)).size(), (4U + 1) * 2);
 }
 
@@ -185,7 +174,7 @@ TEST(GpuGoals, CompareACopyPerBlockWithPostingAlone) {
   for (const json& goal : goals) {
     const std::string text = goal["goal"];
     if (text.find("cudaMemcpyAsync per block") == text.npos) continue;
-    EXPECT_THAT(text, testing::EndsWith("with posting"));
+    EXPECT_THAT(text, ::testing::EndsWith("with posting"));
   }
 }
 

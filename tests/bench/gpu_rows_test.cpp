@@ -11,7 +11,7 @@
 namespace aqua::bench {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 Samples timed(const char* name, bool gated, double behind_the_gate, double without) {
   return {.name = name,
@@ -65,7 +65,7 @@ TEST(Gaps, AreWhatNoDestinationCovers) {
                            {a + 8, nullptr, 8},
                            {elsewhere.data(), nullptr, 8}}),
               ElementsAre(Found{16, 34}, Found{60, 40}));
-  EXPECT_THAT(found(area, {{a, nullptr, 100}}), testing::IsEmpty());
+  EXPECT_THAT(found(area, {{a, nullptr, 100}}), ::testing::IsEmpty());
   EXPECT_THAT(found(area, {}), ElementsAre(Found{0, 100}));
 }
 

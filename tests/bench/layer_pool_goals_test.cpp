@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "tests/bench/goal_table.hpp"
+
 namespace aqua::bench {
 namespace {
 
@@ -33,18 +35,6 @@ json everything() {
        {{"part", "halved"}, {"gone_after_steps", 50}, {"fetch_slowdown", 2.1}},
        {{"part", "burst"}, {"changes", 0}, {"stalled_steps", 4}, {"fetch_slowdown", 1.5}},
        {{"part", "memory"}, {"throughput", median_of(0.98)}, {"bytes_ratio", 1.67}}});
-}
-
-const json& find(const json& goals, const std::string& text) {
-  for (const json& goal : goals)
-    if (goal["goal"].get<std::string>().find(text) != std::string::npos) return goal;
-  throw std::runtime_error("no goal says " + text);
-}
-
-std::size_t met(const json& goals) {
-  std::size_t n = 0;
-  for (const json& goal : goals) n += goal["met"].get<bool>() ? 1U : 0U;
-  return n;
 }
 
 TEST(LayerPoolGoals, AreAllMetAtTheirLimits) {

@@ -18,14 +18,14 @@ TEST(Nccl, IsUnavailableWhereThereIsNone) {
   const auto none = Nccl::load("/nowhere/libnccl.so.2");
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, Code::unavailable);
-  EXPECT_THAT(none.error().message, testing::HasSubstr("/nowhere/libnccl.so.2"));
+  EXPECT_THAT(none.error().message, ::testing::HasSubstr("/nowhere/libnccl.so.2"));
 }
 
 TEST(Nccl, IsUnavailableInALibraryWithoutIt) {
   const auto other = Nccl::load("libm.so.6");
   ASSERT_FALSE(other.ok());
   EXPECT_EQ(other.error().code, Code::unavailable);
-  EXPECT_THAT(other.error().message, testing::HasSubstr("libm.so.6 has no nccl"));
+  EXPECT_THAT(other.error().message, ::testing::HasSubstr("libm.so.6 has no nccl"));
 }
 
 TEST(Nccl, SendsFromTheFirstRankToTheLast) {

@@ -36,7 +36,7 @@ TEST(ReportText, IsJsonWithoutGoalsToo) {
 
 TEST(WriteReport, ReplacesTheFileAndLeavesNothingBeside) {
   const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) / "aqua-report-file-test";
+      std::filesystem::path(::testing::TempDir()) / "aqua-report-file-test";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directory(folder);
   const std::string path = folder / "r.json";

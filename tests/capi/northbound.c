@@ -4,14 +4,14 @@
 #include "tests/capi/check.h"
 #include "tests/capi/parts.h"
 
-struct told {
+struct told_budgets {
   int budgets;
   aqua_memory_budget last;
   aqua_runtime runtime;
 };
 
-static void on_budget(void* user, const aqua_memory_budget* budget) {
-  struct told* told = user;
+static void note_budget(void* user, const aqua_memory_budget* budget) {
+  struct told_budgets* told = user;
   ++told->budgets;
   told->last = *budget;
   /* They may call the runtime; closing it they are refused. */
@@ -21,10 +21,10 @@ static void on_budget(void* user, const aqua_memory_budget* budget) {
 }
 
 void test_northbound(const char* directory) {
-  struct told told = {0};
+  struct told_budgets told = {0};
   aqua_callbacks callbacks = AQUA_CALLBACKS_INIT;
   callbacks.user = &told;
-  callbacks.on_budget = on_budget;
+  callbacks.on_budget = note_budget;
   aqua_runtime_options options = AQUA_RUNTIME_OPTIONS_INIT;
   options.device = "emu:4";
   options.coordinator = "none";

@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint64_t kSlabBytes = 1;
 constexpr std::size_t kMostSlabs = 12;  // of each producer
 constexpr std::size_t kMostHeld = 4;
-constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::seconds kAnswerWithin{20};
 
 }  // namespace
 
@@ -21,7 +21,7 @@ std::optional<southbound::HttpReply> CrashClient::send(const char* method,
                                                        const std::string& body) {
   const southbound::HttpRequest request{method, target, session_.welcome.secret, body};
   return southbound::http_call(wire::parse_address(address_).value(), request,
-                               southbound::Clock::now() + kPatience, nullptr)
+                               southbound::Clock::now() + kAnswerWithin, nullptr)
       .reply;
 }
 
@@ -29,7 +29,7 @@ bool CrashClient::connect(Life& life) {
   address_ = life.address;
   auto interrupt = southbound::Interrupt::open();
   if (!interrupt.ok()) return false;
-  auto lifeline = southbound::connect_lifeline(life.lifeline, id_, kPatience, *interrupt);
+  auto lifeline = southbound::connect_lifeline(life.lifeline, id_, kAnswerWithin, *interrupt);
   if (!lifeline.ok()) return false;
   session_ = *std::move(lifeline);
   if (producer_) records_.joining(id_);

@@ -26,7 +26,7 @@ using groups::State;
 using testing::ChildProcess;
 using testing::TempDir;
 
-constexpr int kWritesSwept = 40;
+constexpr int kGroupWritesSwept = 40;
 constexpr std::chrono::seconds kPatience{60};
 
 // One client by hand, which keeps its id over the lives of the coordinator.
@@ -163,7 +163,7 @@ TEST(GroupCrash, AtEveryWriteNoTermIsGivenTwiceAndNoneGoesBack) {
   GroupWorld world;
   int died = 0;
   for (const char* step : {"write", "torn", "written"}) {
-    for (int count = 1; count <= kWritesSwept && !::testing::Test::HasFailure(); ++count) {
+    for (int count = 1; count <= kGroupWritesSwept && !::testing::Test::HasFailure(); ++count) {
       SCOPED_TRACE(concat(step, ":", count));
       died += world.die_at(concat(step, ":", count, ":kill")) ? 1 : 0;
     }

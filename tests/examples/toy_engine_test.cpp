@@ -14,9 +14,9 @@
 namespace aqua::example {
 namespace {
 
-using testing::Contains;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::Contains;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 struct Served {
   std::vector<std::uint64_t> preempted{};  // in order
@@ -83,7 +83,7 @@ TEST(ToyEngine, AutoMakesRoomForPrompts) {
   EXPECT_THAT(served.preempted, Not(IsEmpty()));
   // Fair where all keep the pace by turns, partial on a machine that is too slow for that.
   EXPECT_GT(served.stats.switched_to.count("fair") + served.stats.switched_to.count("partial"), 0U);
-  EXPECT_THAT(sharing_text(served.stats.switched_to), testing::HasSubstr("by turns"));
+  EXPECT_THAT(sharing_text(served.stats.switched_to), ::testing::HasSubstr("by turns"));
   EXPECT_FALSE(served.stats.why.empty());
   EXPECT_GT(served.stats.host_seconds_per_block, 0) << "what came back from there was timed";
   EXPECT_EQ(served.stats.peer_seconds_per_block, 0);

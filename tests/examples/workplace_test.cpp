@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Workplace : public testing::Test {
+class Workplace : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_NE(::mkdtemp(parent_.data()), nullptr);

@@ -17,6 +17,7 @@
 #include "aqua/handoff/segments.hpp"
 #include "keeper_client/pool_client.hpp"
 #include "keeper_client/segment_client.hpp"
+#include "tests/base/code_of.hpp"
 #include "tests/handoff/small_carrier.hpp"
 #include "tests/handoff/stamped_cache.hpp"
 #include "tests/handoff/stamped_pool.hpp"
@@ -49,8 +50,7 @@ class HostileCarrier : public ::testing::Test {
     return giver.call(pool_wire::Open{"decode", {id, 1}}).value().reply.number;
   }
   static std::string commit(SegmentClient& client, std::uint64_t segment, std::uint64_t parcel) {
-    const auto answer = client.call(segment_wire::Commit{segment, 64, {}, parcel});
-    return answer.ok() ? "ok" : std::string(to_string(answer.error().code));
+    return code_of(client.call(segment_wire::Commit{segment, 64, {}, parcel}));
   }
   [[nodiscard]] std::vector<SegmentStatus> kept() const {
     return list_segments(keeper_.socket()).value();
@@ -175,8 +175,7 @@ TEST_F(HostileCarrier, ParcelsThatNoCarrierMadeAreRefusedWhereTheyLand) {
 TEST_F(HostileCarrier, OptionsThatCannotBeAreRefused) {
   test::StampedCache cache;
   const auto code = [&](const SegmentCarrierOptions& options) {
-    const auto made = SegmentCarrier::attach(cache.runtime(), cache.layout(), options);
-    return made.ok() ? std::string("ok") : std::string(to_string(made.error().code));
+    return code_of(SegmentCarrier::attach(cache.runtime(), cache.layout(), options));
   };
   const SegmentCarrierOptions good = test::small_carrier(keeper_.socket(), "prefill");
   SegmentCarrierOptions wrong = good;
@@ -216,8 +215,7 @@ TEST_F(HostileCarrier, WhatHasNoRoomInAParcelIsRefusedAndTheRestArrives) {
   const auto blocks = test::StampedCache::blocks(2, 5, 3);
   cache.stamp(blocks, 7);
   const auto fill = [&](const KvRange& range, BlockList from) {
-    const auto filled = prefill.fill(number, range, from, cache.stream());
-    return filled.ok() ? std::string("ok") : std::string(to_string(filled.error().code));
+    return code_of(prefill.fill(number, range, from, cache.stream()));
   };
   EXPECT_EQ(fill({}, blocks), "ok");
   EXPECT_EQ(fill({}, blocks), "invalid_argument") << "twice";

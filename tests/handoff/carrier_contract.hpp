@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "aqua/handoff/carrier.hpp"
+#include "tests/base/code_of.hpp"
 
 namespace aqua {
 
@@ -26,10 +27,6 @@ class CarrierContract : public ::testing::Test {
   static constexpr std::chrono::seconds kLong{20};
   using Outcome = Delivery::Outcome;
 
-  template <typename T>
-  static std::string code_of(const Result<T>& result) {
-    return result.ok() ? "ok" : std::string(to_string(result.error().code));
-  }
   static Parcel take(Carrier& carrier) {
     for (;;) {
       auto parcels = carrier.accept(1);
@@ -98,7 +95,7 @@ TYPED_TEST_P(CarrierContract, AParcelArrivesWithItsBytesAndUnderANewTurn) {
   EXPECT_EQ(told.number, number);
   EXPECT_EQ(told.outcome, Delivery::Outcome::confirmed);
   ASSERT_TRUE(decode->finish(parcel.number, {}).ok());
-  EXPECT_EQ(this->code_of(decode->finish(parcel.number, {})), "not_found");
+  EXPECT_EQ(code_of(decode->finish(parcel.number, {})), "not_found");
 }
 
 TYPED_TEST_P(CarrierContract, WhatIsOpenIsNotTaken) {
@@ -108,11 +105,11 @@ TYPED_TEST_P(CarrierContract, WhatIsOpenIsNotTaken) {
   this->until_open(*prefill, number);
   EXPECT_EQ(prefill->state(number).value(), ParcelState::open);
   EXPECT_TRUE(decode->accept(1).empty());
-  EXPECT_EQ(this->code_of(prefill->state(number + 999)), "not_found");
-  EXPECT_EQ(this->code_of(prefill->open({"", 1}, "decode")), "invalid_argument");
-  EXPECT_EQ(this->code_of(decode->confirm(12345)), "not_found");
-  EXPECT_EQ(this->code_of(decode->land(12345, {}, {}, {}, {})), "not_found");
-  EXPECT_EQ(this->code_of(decode->check_landable(12345)), "not_found");
+  EXPECT_EQ(code_of(prefill->state(number + 999)), "not_found");
+  EXPECT_EQ(code_of(prefill->open({"", 1}, "decode")), "invalid_argument");
+  EXPECT_EQ(code_of(decode->confirm(12345)), "not_found");
+  EXPECT_EQ(code_of(decode->land(12345, {}, {}, {}, {})), "not_found");
+  EXPECT_EQ(code_of(decode->check_landable(12345)), "not_found");
 }
 
 TYPED_TEST_P(CarrierContract, WhatIsNotOpenIsNotFilled) {
@@ -122,13 +119,13 @@ TYPED_TEST_P(CarrierContract, WhatIsNotOpenIsNotFilled) {
   const auto blocks = this->world_.filled(*prefill, 2, 6);
   const Stream stream = this->world_.stream(*prefill);
   for (const std::uint64_t not_mine : {number + 999, std::uint64_t{0}}) {
-    EXPECT_EQ(this->code_of(prefill->fill(not_mine, {}, blocks, stream)), "not_found");
-    EXPECT_EQ(this->code_of(prefill->close(not_mine, blocks, 8, "", stream)), "not_found");
-    EXPECT_EQ(this->code_of(prefill->recall(not_mine)), "not_found");
+    EXPECT_EQ(code_of(prefill->fill(not_mine, {}, blocks, stream)), "not_found");
+    EXPECT_EQ(code_of(prefill->close(not_mine, blocks, 8, "", stream)), "not_found");
+    EXPECT_EQ(code_of(prefill->recall(not_mine)), "not_found");
   }
-  EXPECT_EQ(this->code_of(prefill->fill(number, {}, blocks, stream)), "failed_precondition");
-  EXPECT_EQ(this->code_of(prefill->close(number, blocks, 8, "", stream)), "failed_precondition");
-  EXPECT_EQ(this->code_of(decode->admit("", 1)), "invalid_argument");
+  EXPECT_EQ(code_of(prefill->fill(number, {}, blocks, stream)), "failed_precondition");
+  EXPECT_EQ(code_of(prefill->close(number, blocks, 8, "", stream)), "failed_precondition");
+  EXPECT_EQ(code_of(decode->admit("", 1)), "invalid_argument");
   EXPECT_TRUE(this->world_.landed(*decode, this->take(*decode), 5)) << "and nothing has changed";
 }
 
@@ -152,7 +149,7 @@ TYPED_TEST_P(CarrierContract, ItsGiverIsToldOfItsCopiesApartFromItsArrival) {
   EXPECT_EQ(prefill->state(number).value(), ParcelState::closed);
   ASSERT_TRUE(decode->confirm(parcel.number).ok());
   EXPECT_EQ(this->delivery(*prefill).outcome, Delivery::Outcome::confirmed);
-  EXPECT_EQ(this->code_of(prefill->state(number)), "not_found");
+  EXPECT_EQ(code_of(prefill->state(number)), "not_found");
 }
 
 TYPED_TEST_P(CarrierContract, ATurnThatIsNotHigherIsRefused) {
@@ -165,7 +162,7 @@ TYPED_TEST_P(CarrierContract, ATurnThatIsNotHigherIsRefused) {
   EXPECT_EQ(told.number, late);
   EXPECT_EQ(told.outcome, Delivery::Outcome::refused);
   EXPECT_EQ(told.error.code, Code::aborted);
-  EXPECT_EQ(this->code_of(prefill->state(late)), "not_found");
+  EXPECT_EQ(code_of(prefill->state(late)), "not_found");
 }
 
 TYPED_TEST_P(CarrierContract, ASupersededTakerIsTold) {
@@ -201,7 +198,7 @@ TYPED_TEST_P(CarrierContract, ARecalledParcelIsTheGiversAgain) {
   EXPECT_EQ(told.outcome, Delivery::Outcome::recalled);
   EXPECT_TRUE(told.returned);
   EXPECT_TRUE(decode->accept(1).empty());
-  EXPECT_EQ(this->code_of(prefill->recall(number)), "not_found");
+  EXPECT_EQ(code_of(prefill->recall(number)), "not_found");
   this->give(*prefill, {"r", 2}, 6);
   EXPECT_TRUE(this->world_.landed(*decode, this->take(*decode), 6));
 }

@@ -35,8 +35,8 @@ TYPED_TEST_P(CopyingCarrierContract, NothingIsFilledBeforeItsGiversRoleHasRoom) 
   ASSERT_TRUE(decode->admit("verify", 1).ok());
   this->until_open(*verify, verify->open({"b", 1}, "decode").value());
   EXPECT_EQ(prefill->state(number).value(), ParcelState::reserved) << "the room is another's";
-  EXPECT_EQ(this->code_of(prefill->fill(number, {}, blocks, stream)), "failed_precondition");
-  EXPECT_EQ(this->code_of(prefill->close(number, {}, 8, "", stream)), "failed_precondition");
+  EXPECT_EQ(code_of(prefill->fill(number, {}, blocks, stream)), "failed_precondition");
+  EXPECT_EQ(code_of(prefill->close(number, {}, 8, "", stream)), "failed_precondition");
   ASSERT_TRUE(decode->admit("prefill", 1).ok());
   this->until_open(*prefill, number);
   EXPECT_TRUE(prefill->fill(number, {}, blocks, stream).ok());
@@ -60,7 +60,7 @@ TYPED_TEST_P(CopyingCarrierContract, EachRangeLandsWhereItIsWantedAndItsBlocksAr
     ASSERT_TRUE(copies->wait().ok());
   }
   this->world_.wipe(*prefill, blocks);
-  EXPECT_EQ(this->code_of(prefill->fill(number, this->layer(TypeParam::kLayers), blocks, stream)),
+  EXPECT_EQ(code_of(prefill->fill(number, this->layer(TypeParam::kLayers), blocks, stream)),
             "invalid_argument");
   ASSERT_TRUE(prefill->close(number, {}, 8, "note", stream).ok());
   const Parcel parcel = this->take(*decode);
@@ -84,13 +84,13 @@ TYPED_TEST_P(CopyingCarrierContract, WhatWasNotFilledSoDoesNotLand) {
   const Parcel parcel = this->take(*decode);
   const Stream there = this->world_.stream(*decode);
   const std::vector<std::uint32_t> two{9, 4}, one{9};
-  EXPECT_EQ(this->code_of(decode->check_landable(parcel.number)), "ok");
+  EXPECT_EQ(code_of(decode->check_landable(parcel.number)), "ok");
   const auto land = [&](const KvRange& filled, BlockList into, const KvRange& at) {
     auto landed = decode->land(parcel.number, filled, into, at, there);
     if (landed.ok()) {
       EXPECT_TRUE(landed->wait().ok());
     }
-    return this->code_of(landed);
+    return code_of(landed);
   };
   EXPECT_EQ(land(this->layer(0), two, this->layer(0)), "invalid_argument") << "all was, in one";
   EXPECT_EQ(land({}, one, {}), "invalid_argument") << "of two blocks";

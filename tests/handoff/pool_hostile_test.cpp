@@ -16,6 +16,7 @@
 #include "base/memfd.hpp"
 #include "base/socket/unix_socket.hpp"
 #include "keeper_client/pool_client.hpp"
+#include "tests/base/code_of.hpp"
 #include "tests/handoff/stamped_pool.hpp"
 #include "tests/keeper/kept_descriptors.hpp"
 
@@ -51,8 +52,7 @@ class HostileMembers : public ::testing::Test {
   }
   static std::string code_of(Client& client, const pool_wire::PoolRequest& request,
                              const std::vector<int>& fds = {}) {
-    const auto answer = client.call(request, fds);
-    return answer.ok() ? "ok" : std::string(to_string(answer.error().code));
+    return aqua::code_of(client.call(request, fds));
   }
   [[nodiscard]] PoolStatus row() const { return list_pools(keeper_.socket()).value().at(0); }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "aqua/handoff/pools.hpp"
+#include "tests/base/code_of.hpp"
 #include "tests/handoff/stamped_pool.hpp"
 #include "tests/keeper/keeper_process.hpp"
 
@@ -18,13 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::chrono::seconds kLong{60};
 constexpr std::uint32_t kQuota = 8;
-
-template <typename T>
-std::string code_of(const Result<T>& result) {
-  return result.ok() ? "ok" : std::string(to_string(result.error().code));
-}
 
 class KvPoolQuota : public ::testing::Test {
  protected:
@@ -37,14 +32,14 @@ class KvPoolQuota : public ::testing::Test {
     for (;;) {
       auto blocks = pool.allocate(count);
       if (blocks.ok()) return *blocks;
-      if (!pool.wait(kLong)) ADD_FAILURE() << blocks.error().message;
+      if (!pool.wait(kPoolPatience)) ADD_FAILURE() << blocks.error().message;
     }
   }
   static Parcel take(KvPool& pool) {
     for (;;) {
       auto taken = pool.accept(1);
       if (!taken.empty()) return taken.front();
-      if (!pool.wait(kLong)) ADD_FAILURE() << "no parcel came";
+      if (!pool.wait(kPoolPatience)) ADD_FAILURE() << "no parcel came";
     }
   }
   [[nodiscard]] std::vector<RoleQuota> quotas() const {

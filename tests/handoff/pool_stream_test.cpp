@@ -21,8 +21,6 @@
 namespace aqua {
 namespace {
 
-constexpr std::chrono::seconds kLong{60};
-
 class PoolStreams : public ::testing::Test {
  protected:
   ~PoolStreams() override { (void)emulated::destroy_stream(gpu_, stream_); }
@@ -33,14 +31,14 @@ class PoolStreams : public ::testing::Test {
     for (;;) {
       auto blocks = pool.allocate(count);
       if (blocks.ok()) return *blocks;
-      if (!pool.wait(kLong)) ADD_FAILURE() << blocks.error().message;
+      if (!pool.wait(kPoolPatience)) ADD_FAILURE() << blocks.error().message;
     }
   }
   static Delivery told_of(KvPool& pool) {
     for (;;) {
       auto all = pool.deliveries();
       if (!all.empty()) return all.front();
-      if (!pool.wait(kLong)) ADD_FAILURE() << "nothing was told";
+      if (!pool.wait(kPoolPatience)) ADD_FAILURE() << "nothing was told";
     }
   }
   // All that was asked of the keeper so far is done there: it is asked in order. Who took the last
@@ -54,14 +52,14 @@ class PoolStreams : public ::testing::Test {
     for (;;) {
       auto all = pool.undelivered();
       if (!all.empty()) return all.front();
-      if (!pool.wait(kLong)) ADD_FAILURE() << "nothing came back";
+      if (!pool.wait(kPoolPatience)) ADD_FAILURE() << "nothing came back";
     }
   }
   static Parcel take(KvPool& pool) {
     for (;;) {
       auto taken = pool.accept(1);
       if (!taken.empty()) return taken.front();
-      if (!pool.wait(kLong)) ADD_FAILURE() << "no parcel came";
+      if (!pool.wait(kPoolPatience)) ADD_FAILURE() << "no parcel came";
     }
   }
   // Work on the stream that fails: it reads a block of the pool that has died.
@@ -162,7 +160,7 @@ TEST_F(PoolStreams, AParcelThatWasFetchedAheadIsNotAcceptedOnceItsIdIsHandedOver
   (void)taker.accept(1);  // from now on one is fetched ahead
   ASSERT_TRUE(
       giver.hand_over({.id = "r", .turn = 1, .blocks = blocks_of(giver, 2)}, "decode", {}).ok());
-  while (taker.status().ready == 0) ASSERT_TRUE(taker.wait(kLong));
+  while (taker.status().ready == 0) ASSERT_TRUE(taker.wait(kPoolPatience));
   std::promise<void> go;
   ASSERT_TRUE(emulated::launch(gpu_, stream_, [&] { go.get_future().wait(); }).ok());
   const auto own = blocks_of(taker, 1);
@@ -181,7 +179,7 @@ TEST_F(PoolStreams, AParcelThatWasFetchedAheadIsAcceptedAfterAllWhenAnotherOfIts
   (void)taker.accept(1);
   const auto prompt = blocks_of(giver, 2);
   ASSERT_TRUE(giver.hand_over({.id = "r", .turn = 5, .blocks = prompt}, "decode", {}).ok());
-  while (taker.status().ready == 0) ASSERT_TRUE(taker.wait(kLong));
+  while (taker.status().ready == 0) ASSERT_TRUE(taker.wait(kPoolPatience));
   ASSERT_TRUE(
       taker.hand_over({.id = "r", .turn = 2, .blocks = blocks_of(taker, 1)}, "prefill", {}).ok());
   EXPECT_EQ(returned(taker).error.code, Code::aborted);
@@ -197,7 +195,7 @@ TEST_F(PoolStreams, WhoTookWhatItGaveItselfIsToldOfAHigherTurnThatIsOpen) {
   const Parcel taken = take(both);
   const std::uint64_t higher = other.open({"r", 9}, "decode").value();
   std::vector<std::uint64_t> told;
-  while ((told = both.superseded()).empty()) ASSERT_TRUE(both.wait(kLong));
+  while ((told = both.superseded()).empty()) ASSERT_TRUE(both.wait(kPoolPatience));
   EXPECT_EQ(told, std::vector{taken.number});
   EXPECT_TRUE(both.deliveries().empty());
   ASSERT_TRUE(other.recall(higher).ok());
@@ -215,7 +213,7 @@ TEST_F(PoolStreams, WhoTookWhatItGaveItselfIsToldThatItIsSuperseded) {
   ASSERT_TRUE(
       other.hand_over({.id = "r", .turn = 9, .blocks = blocks, .tokens = 1}, "decode", {}).ok());
   std::vector<std::uint64_t> told;
-  while ((told = both.superseded()).empty()) ASSERT_TRUE(both.wait(kLong));
+  while ((told = both.superseded()).empty()) ASSERT_TRUE(both.wait(kPoolPatience));
   EXPECT_EQ(told, std::vector{taken.number});
   const Delivery delivery = told_of(both);
   EXPECT_EQ(delivery.number, given);

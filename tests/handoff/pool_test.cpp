@@ -17,6 +17,7 @@
 
 #include "aqua/emulated.hpp"
 #include "aqua/handoff/pools.hpp"
+#include "tests/base/code_of.hpp"
 #include "tests/handoff/stamped_pool.hpp"
 #include "tests/keeper/keeper_process.hpp"
 #include "tests/keeper/peer_program.hpp"
@@ -25,13 +26,6 @@ namespace aqua {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::chrono::seconds kLong{60};
-
-template <typename T>
-std::string code_of(const Result<T>& result) {
-  return result.ok() ? "ok" : std::string(to_string(result.error().code));
-}
 
 // Inodes of the slabs that a process has mapped.
 std::set<std::string> slabs_of(pid_t pid) {
@@ -57,7 +51,7 @@ class KvPoolTest : public ::testing::Test {
     for (;;) {
       auto blocks = pool.allocate(count);
       if (blocks.ok()) return *blocks;
-      if (!pool.wait(kLong)) ADD_FAILURE() << blocks.error().message;
+      if (!pool.wait(kPoolPatience)) ADD_FAILURE() << blocks.error().message;
     }
   }
   static std::vector<Parcel> take(KvPool& pool, std::size_t count) {
@@ -65,7 +59,7 @@ class KvPoolTest : public ::testing::Test {
     while (taken.size() < count) {
       auto more = pool.accept(count - taken.size());
       taken.insert(taken.end(), more.begin(), more.end());
-      if (more.empty() && !pool.wait(kLong)) ADD_FAILURE() << "no parcel came";
+      if (more.empty() && !pool.wait(kPoolPatience)) ADD_FAILURE() << "no parcel came";
     }
     return taken;
   }
@@ -73,7 +67,7 @@ class KvPoolTest : public ::testing::Test {
     for (;;) {
       auto all = pool.undelivered();
       if (!all.empty()) return all.front();
-      if (!pool.wait(kLong)) ADD_FAILURE() << "nothing came back";
+      if (!pool.wait(kPoolPatience)) ADD_FAILURE() << "nothing came back";
     }
   }
   [[nodiscard]] std::vector<PoolStatus> pools() const {

@@ -2,6 +2,7 @@
 // A KV pool small enough for tests, and requests whose every byte says whose it is.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -13,6 +14,7 @@
 namespace aqua {
 
 inline constexpr std::uint32_t kPoolBlocks = 64;
+inline constexpr std::chrono::seconds kPoolPatience{60};  // with what another member does
 
 inline KvPoolOptions small_pool(const std::string& keeper, const std::string& role) {
   KvPoolOptions options{.name = "small", .role = role};

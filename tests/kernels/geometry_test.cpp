@@ -74,7 +74,7 @@ void expect_covers(const Shape& shape, std::uint64_t bytes) {
 TEST(VectorShape, CoversTheLineAndKeepsToItsBudget) {
   for (const std::uint64_t bytes : kSizes) {
     for (const unsigned max_sms : {0U, 1U, 4U, 16U, 131U}) {
-      SCOPED_TRACE(testing::Message() << bytes << " bytes, " << max_sms << " SMs");
+      SCOPED_TRACE(::testing::Message() << bytes << " bytes, " << max_sms << " SMs");
       const Shape shape = vector_shape(bytes, 132, max_sms);
       expect_covers(shape, bytes);
       EXPECT_LE(shape.warps * kLanes, 512U);
@@ -96,7 +96,7 @@ TEST(VectorShape, ASmallCopyStillReachesManySms) {
 TEST(BulkShape, CoversTheLineAndKeepsToItsBudget) {
   for (const std::uint64_t bytes : kSizes) {
     for (const unsigned max_sms : {0U, 1U, 4U, 16U, 1000U}) {
-      SCOPED_TRACE(testing::Message() << bytes << " bytes, " << max_sms << " SMs");
+      SCOPED_TRACE(::testing::Message() << bytes << " bytes, " << max_sms << " SMs");
       const Shape shape = bulk_shape(bytes, 132, max_sms, 4);
       expect_covers(shape, bytes);
       EXPECT_LE(shape.ctas, max_sms == 0 ? 132U : max_sms);

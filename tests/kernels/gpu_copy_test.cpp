@@ -67,7 +67,7 @@ class Memory {
   cudaError_t error_ = cudaSuccess;
 };
 
-class GpuTest : public testing::Test {
+class GpuTest : public ::testing::Test {
  protected:
   void SetUp() override {
     int count = 0;
@@ -133,7 +133,7 @@ class GpuTest : public testing::Test {
   cudaStream_t stream_ = nullptr;
 };
 
-class GpuCopy : public GpuTest, public testing::WithParamInterface<Route> {};
+class GpuCopy : public GpuTest, public ::testing::WithParamInterface<Route> {};
 
 TEST_P(GpuCopy, MovesExactlyTheListedBytes) {
   for (const SegmentPlan& plan : typical_lists()) expect_copies(plan, GetParam());
@@ -192,10 +192,10 @@ constexpr Where D = Where::device;
 constexpr Where H = Where::host;
 INSTANTIATE_TEST_SUITE_P(
     Routes, GpuCopy,
-    testing::Values(Route{D, D, CopyKernel::vector, 0}, Route{D, D, CopyKernel::vector, 3},
-                    Route{D, H, CopyKernel::vector, 0}, Route{H, D, CopyKernel::vector, 8},
-                    Route{D, D, CopyKernel::bulk, 0}, Route{D, D, CopyKernel::bulk, 3},
-                    Route{D, H, CopyKernel::bulk, 4}, Route{H, D, CopyKernel::bulk, 4}),
+    ::testing::Values(Route{D, D, CopyKernel::vector, 0}, Route{D, D, CopyKernel::vector, 3},
+                      Route{D, H, CopyKernel::vector, 0}, Route{H, D, CopyKernel::vector, 8},
+                      Route{D, D, CopyKernel::bulk, 0}, Route{D, D, CopyKernel::bulk, 3},
+                      Route{D, H, CopyKernel::bulk, 4}, Route{H, D, CopyKernel::bulk, 4}),
     [](const auto& route) { return name_of(route.param); });
 
 // Addresses and counts beyond 32 bits; far too slow under a checking tool.
@@ -275,7 +275,7 @@ TEST(LaunchersDeathTest, FailWithCudasErrorWhereThereIsNoGpu) {
     std::vector<Segment> list{{&bytes[0], &bytes[1], 1}};
     return copy_segments(describe(list), nullptr) != cudaSuccess && load_kernels() != cudaSuccess;
   };
-  EXPECT_EXIT(std::exit(all_fail() ? 0 : 1), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(std::exit(all_fail() ? 0 : 1), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kReclaimDeadline{600};
+constexpr milliseconds kStepDeadline{600};
 
 // The promise for a dead consumer's slabs.
 constexpr milliseconds kReturnBase{200};
@@ -44,7 +44,7 @@ void Steps::bring_to_step(const std::string& action) {
       return rig_.lend(kProducer);
     case Trigger::reclaim:
       rig_.arm(victim(), at);
-      return rig_.reclaim(kProducer, rig_.full_target(), kReclaimDeadline);
+      return rig_.reclaim(kProducer, rig_.full_target(), kStepDeadline);
     case Trigger::consumer_death:
       rig_.arm(victim(), at);
       return rig_.kill(kConsumer);

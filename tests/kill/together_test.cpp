@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::uint64_t kRounds = 4, kFleets = 2;
+constexpr std::uint64_t kFleetRounds = 4, kFleets = 2;
 constexpr unsigned kPairs = 2;
 constexpr seconds kSettled{30};
 constexpr milliseconds kMovingOff{2500};  // consumers look at each producer once a second
@@ -108,7 +108,7 @@ class KilledTogether : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(KilledTogether, CoordinatorAndProducerLeaveNoOrphanAndNobodyWhoHammers) {
   const std::uint64_t seed = number_from("AQUA_TEST_SEED", std::random_device{}());
-  const std::uint64_t all = number_from("AQUA_KILL_TOGETHER_ROUNDS", kRounds);
+  const std::uint64_t all = number_from("AQUA_KILL_TOGETHER_ROUNDS", kFleetRounds);
   const std::uint64_t rounds = all / kFleets + (GetParam() < all % kFleets ? 1 : 0);
   std::cout << "AQUA_TEST_SEED=" << seed << ", " << rounds << " of " << all << " rounds"
             << std::endl;

@@ -8,13 +8,7 @@
 namespace aqua::layout {
 namespace {
 
-using test::Geometry;
-
-// Two planes of 64 blocks of 100 bytes without gaps.
-Layout dense() {
-  return Geometry{"", 2, 1, 64, 100, 1, 100, 0, 6400}.layout(
-      reinterpret_cast<std::byte*>(std::uintptr_t{0x1000000}));
-}
+using test::dense, test::Geometry;
 
 BlockRuns make(const Layout& layout, BlockList blocks) {
   return {layout, CheckedBlocks::make(layout, blocks).value()};

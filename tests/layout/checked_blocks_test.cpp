@@ -10,14 +10,9 @@
 namespace aqua::layout {
 namespace {
 
-using test::Geometry;
+using test::dense, test::Geometry;
 
 std::byte* const kBase = reinterpret_cast<std::byte*>(std::uintptr_t{0x1000000});
-
-// Two planes of 64 blocks of 100 bytes without gaps.
-Layout dense() {
-  return Geometry{"", 2, 1, 64, 100, 1, 100, 0, 6400}.layout(kBase);
-}
 
 Pieces plane_of(const Layout& layout, const std::vector<std::uint32_t>& blocks) {
   return CheckedBlocks::make(layout, blocks).value().plane();

@@ -47,6 +47,12 @@ struct Geometry {
   friend std::ostream& operator<<(std::ostream& out, const Geometry& g) { return out << g.name; }
 };
 
+// Two planes of 64 blocks of 100 bytes without gaps, at an address that nothing reads.
+inline Layout dense() {
+  return Geometry{"", 2, 1, 64, 100, 1, 100, 0, 6400}.layout(
+      reinterpret_cast<std::byte*>(std::uintptr_t{0x1000000}));
+}
+
 inline std::vector<Geometry> geometries() {
   return {
       {"Mha", 4, 2, 24, 4096, 1, 4096, 0, 24 * 4096 + 256},

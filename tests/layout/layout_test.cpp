@@ -13,7 +13,7 @@
 namespace aqua {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::byte* at(std::uintptr_t address) {
   return reinterpret_cast<std::byte*>(address);

@@ -134,7 +134,7 @@ TEST(RangeCopy, WholeBlocksKeepTheOrderOfTheirAxesInThePackedForm) {
 }
 
 // Two planes of 8 blocks.
-class OneCache : public testing::Test {
+class OneCache : public ::testing::Test {
  protected:
   static Layout layout(unsigned layers, std::uint32_t blocks, const BlockAxes& axes) {
     auto* const base = reinterpret_cast<std::byte*>(std::uintptr_t{0x1000000});

@@ -17,7 +17,7 @@ constexpr std::uint32_t kGranted = 0;
 const Fetch kAnySlab{{{1, 1, {}}}};
 const GiveBack kMuchBack{std::vector<GiveBackEntry>(kMaxExchangeEntries, GiveBackEntry{1, 1})};
 
-class ExchangeLimit : public testing::Test {
+class ExchangeLimit : public ::testing::Test {
  protected:
   // Grants whatever is asked for.
   struct Generous final : ExchangeHandler {

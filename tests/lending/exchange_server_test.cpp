@@ -13,7 +13,7 @@
 namespace aqua::lending {
 namespace {
 
-class Exchange : public testing::Test {
+class Exchange : public ::testing::Test {
  protected:
   static constexpr std::uint32_t kGranted = 0;
   Lender lender_{3};

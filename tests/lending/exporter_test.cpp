@@ -11,7 +11,7 @@
 namespace aqua::lending {
 namespace {
 
-class Lending : public testing::Test {
+class Lending : public ::testing::Test {
  protected:
   Lender lender_{3};
   std::unique_ptr<device::Device> gpu_ = open_gpu(1);

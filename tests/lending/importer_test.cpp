@@ -34,7 +34,7 @@ class SameMemory final : public ExchangeHandler {
   const device::Slab& slab_;
 };
 
-class Importing : public testing::Test {
+class Importing : public ::testing::Test {
  protected:
   Lender lender_{4};
   std::unique_ptr<device::Device> gpu_ = open_gpu(1);

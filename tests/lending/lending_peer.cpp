@@ -21,17 +21,13 @@
 
 #include "base/concat.hpp"
 #include "base/socket/unix_socket.hpp"
+#include "tests/base/code_of.hpp"
 #include "tests/lending/churn.hpp"
 #include "tests/lending/peer_process.hpp"
 #include "tests/lending/support.hpp"
 
 namespace aqua::lending {
 namespace {
-
-template <typename T>
-std::string outcome(const Result<T>& result) {
-  return result.ok() ? "ok" : std::string(to_string(result.error().code));
-}
 
 class Role {
  public:
@@ -52,7 +48,7 @@ class Role {
     if (command == "custody") return custody(index);
     const auto found = keys_.find(index);
     if (found == keys_.end()) return "unknown slab";
-    if (command == "give_back") return outcome(importer_->give_back(found->second));
+    if (command == "give_back") return code_of(importer_->give_back(found->second));
     const ImportedSlab slab = importer_->find(found->second).value();
     std::byte* const at = importer_->base() + slab.offset;
     const auto holds = [&](const std::vector<std::byte>& bytes) {
@@ -84,7 +80,7 @@ class Role {
     if (importer_ == nullptr) importer_ = open_importer(*gpu_);
     const auto imported = importer_->import({&lease, 1});
     if (imported.ok()) keys_[lease.key.index] = lease.key;
-    return outcome(imported);
+    return code_of(imported);
   }
 
   std::string lend(std::istream& in) {

@@ -71,7 +71,7 @@ class Liar {
   std::thread thread_;
 };
 
-class LyingExporter : public testing::Test {
+class LyingExporter : public ::testing::Test {
  protected:
   LyingExporter() { borrow_honestly(); }  // which connects
   void borrow_honestly() {

@@ -11,7 +11,7 @@
 namespace aqua::lending {
 namespace {
 
-class Scrubbing : public testing::Test {
+class Scrubbing : public ::testing::Test {
  protected:
   // Remakes where `place_` is, once `others` jobs are done, and refuses before.
   std::unique_ptr<Scrubber> start(std::size_t others) {

@@ -14,7 +14,7 @@ namespace {
 using device::fails_with;
 using device::succeeds;
 
-class Book : public testing::Test {
+class Book : public ::testing::Test {
  protected:
   // The codes that a fetch is answered with; 0 for success.
   std::vector<std::uint32_t> fetch(const ClientId& client, const std::vector<FetchEntry>& entries) {

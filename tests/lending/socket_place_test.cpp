@@ -11,7 +11,7 @@
 namespace aqua::lending {
 namespace {
 
-class SocketPlace : public testing::Test {
+class SocketPlace : public ::testing::Test {
  protected:
   struct Nobody final : ExchangeHandler {
     std::vector<ReplyEntry> on_fetch(const ClientId&, std::span<const FetchEntry>,

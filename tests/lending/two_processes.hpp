@@ -15,7 +15,7 @@ namespace aqua::lending {
 using device::device_kinds;
 using device::memfd_kinds;
 
-class TwoProcesses : public testing::TestWithParam<std::string> {
+class TwoProcesses : public ::testing::TestWithParam<std::string> {
  protected:
   // In place of SetUp(): opens devices, starts processes.
   virtual void begin() = 0;

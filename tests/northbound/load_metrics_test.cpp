@@ -8,8 +8,8 @@ namespace aqua {
 namespace {
 
 using std::chrono::microseconds;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(LoadMetrics, TellEveryFieldOfAReport) {
   const LoadReport report{.requests_per_second = 2.5,

@@ -11,7 +11,7 @@
 namespace aqua {
 namespace {
 
-class OpenProfile : public testing::Test {
+class OpenProfile : public ::testing::Test {
  protected:
   OpenProfile() {
     char pattern[] = "/tmp/aqua-profile-XXXXXX";

@@ -7,13 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/base/code_of.hpp"
+
 namespace aqua {
 namespace {
-
-template <typename T>
-std::string code_of(const Result<T>& result) {
-  return result.ok() ? "ok" : std::string(to_string(result.error().code));
-}
 
 TEST(MemberBlocks, GivesOutWhatIsIdleAndTakesItBack) {
   MemberBlocks mine(16);

@@ -11,20 +11,16 @@
 #include <tuple>
 #include <vector>
 
+#include "tests/base/code_of.hpp"
 #include "tests/parcel/naive_parcels.hpp"
 
 namespace aqua {
 namespace {
 
-constexpr MemberNumber kPrefill = 1, kDecode = 2, kOther = 3, kSecond = 4;
-
-template <typename T>
-std::string code_of(const Result<T>& result) {
-  return result.ok() ? "ok" : std::string(to_string(result.error().code));
-}
-
 class Parcels : public ::testing::Test {
  protected:
+  static constexpr MemberNumber kPrefill = 1, kDecode = 2, kOther = 3, kSecond = 4;
+
   Parcels() {
     EXPECT_TRUE(book_.join(kPrefill, "prefill").ok());
     EXPECT_TRUE(book_.join(kSecond, "prefill").ok());

@@ -6,15 +6,17 @@
 #include <vector>
 
 #include "parcel/parcel_book.hpp"
+#include "tests/base/code_of.hpp"
 
 namespace aqua {
 namespace {
 
-constexpr MemberNumber kGiver = 1, kDecode = 2, kOther = 3, kCourier = 4, kNext = 5;
 using News = std::vector<ParcelNews>;
 
 class CutOffParcel : public ::testing::Test {
  protected:
+  static constexpr MemberNumber kGiver = 1, kDecode = 2, kOther = 3, kCourier = 4, kNext = 5;
+
   CutOffParcel() {
     EXPECT_TRUE(book_.join(kGiver, "prefill").ok());
     EXPECT_TRUE(book_.join(kNext, "prefill").ok());
@@ -114,9 +116,6 @@ TEST_F(CutOffParcel, IsNoneWhoseCourierEndsButOneThatIsCancelled) {
 // Where it was cut off before it was carried, its courier says so.
 TEST_F(CutOffParcel, IsOneThatWasToComeFromAnotherKeeper) {
   ASSERT_TRUE(book_.join_courier(kCourier, "prefill", {}).ok());
-  const auto code_of = [](const Result<void>& result) {
-    return result.ok() ? "ok" : std::string(to_string(result.error().code));
-  };
   EXPECT_EQ(code_of(book_.tell_cut_off(kGiver, "decode", {"a", 1})), "failed_precondition");
   EXPECT_EQ(code_of(book_.tell_cut_off(9, "decode", {"a", 1})), "not_found");
   EXPECT_EQ(code_of(book_.tell_cut_off(kCourier, "", {"a", 1})), "invalid_argument");

@@ -10,11 +10,12 @@
 namespace aqua {
 namespace {
 
-constexpr MemberNumber kFirst = 1, kNext = 2, kTaker = 3;
 constexpr std::uint64_t kGiven = 5;  // at the other keeper
 
 class ResumedParcel : public ::testing::Test {
  protected:
+  static constexpr MemberNumber kFirst = 1, kNext = 2, kTaker = 3;
+
   ResumedParcel() {
     EXPECT_TRUE(book_.join(kFirst, "prefill").ok());
     EXPECT_TRUE(book_.join(kNext, "prefill").ok());

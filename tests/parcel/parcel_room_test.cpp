@@ -6,19 +6,15 @@
 #include <vector>
 
 #include "parcel/parcel_book.hpp"
+#include "tests/base/code_of.hpp"
 
 namespace aqua {
 namespace {
 
-constexpr MemberNumber kPrefill = 1, kDecode = 2, kOther = 3, kSecond = 4;
-
-template <typename T>
-std::string said(const Result<T>& result) {
-  return result.ok() ? "ok" : std::string(to_string(result.error().code));
-}
-
 class ParcelRoom : public ::testing::Test {
  protected:
+  static constexpr MemberNumber kPrefill = 1, kDecode = 2, kOther = 3, kSecond = 4;
+
   ParcelRoom() {
     EXPECT_TRUE(book_.join(kPrefill, "prefill").ok());
     EXPECT_TRUE(book_.join(kSecond, "prefill").ok());
@@ -36,7 +32,7 @@ class ParcelRoom : public ::testing::Test {
 TEST_F(ParcelRoom, AReservationIsOpenedWhenSomebodyOfTheRoleHasRoom) {
   const std::uint64_t a = reserve("a"), b = reserve("b"), c = reserve("c");
   EXPECT_EQ(state(a), ParcelState::reserved);
-  EXPECT_EQ(said(book_.close(kPrefill, a, 1, "")), "failed_precondition");
+  EXPECT_EQ(code_of(book_.close(kPrefill, a, 1, "")), "failed_precondition");
   ASSERT_TRUE(book_.admit(kSecond, "prefill", 9).ok()) << "of another role";
   EXPECT_EQ(state(a), ParcelState::reserved);
   ASSERT_TRUE(book_.admit(kDecode, "prefill", 2).ok());
@@ -77,14 +73,14 @@ TEST_F(ParcelRoom, RoomThatCannotBeIsRefusedAndChangesNothing) {
   const auto most = static_cast<std::uint32_t>(ParcelBook::kMostParcels);
   ASSERT_TRUE(book_.admit(kDecode, "prefill", most).ok());
   const ParcelBook before = book_;
-  EXPECT_EQ(said(book_.admit(kDecode, "prefill", 1)), "invalid_argument");
-  EXPECT_EQ(said(book_.admit(kDecode, "", 1)), "invalid_argument");
-  EXPECT_EQ(said(book_.admit(99, "prefill", 1)), "not_found");
+  EXPECT_EQ(code_of(book_.admit(kDecode, "prefill", 1)), "invalid_argument");
+  EXPECT_EQ(code_of(book_.admit(kDecode, "", 1)), "invalid_argument");
+  EXPECT_EQ(code_of(book_.admit(99, "prefill", 1)), "not_found");
   EXPECT_EQ(book_, before);
   for (std::size_t i = 1; i < ParcelBook::kMostRoomRoles; ++i) {
     ASSERT_TRUE(book_.admit(kDecode, std::to_string(i), 1).ok());
   }
-  EXPECT_EQ(said(book_.admit(kDecode, "one more", 1)), "resource_exhausted");
+  EXPECT_EQ(code_of(book_.admit(kDecode, "one more", 1)), "resource_exhausted");
 }
 
 TEST_F(ParcelRoom, AHigherTurnHasTheRoomOfTheOneBefore) {
@@ -148,7 +144,7 @@ TEST_F(ParcelRoom, ThePromisedReceiverTakesItAndAnybodyOfItsRoleIfThatIsGone) {
   ASSERT_TRUE(book_.admit(kDecode, "prefill", 1).ok());
   const std::uint64_t number = reserve("a");
   ASSERT_TRUE(book_.close(kPrefill, number, 5, "").ok());
-  EXPECT_EQ(said(book_.accept(kOther)), "not_found");
+  EXPECT_EQ(code_of(book_.accept(kOther)), "not_found");
   EXPECT_EQ(book_.next_for(kDecode), number);
   book_.gone(kDecode);
   EXPECT_EQ(book_.accept(kOther).value(), number);

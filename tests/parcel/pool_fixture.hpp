@@ -9,15 +9,11 @@
 #include <vector>
 
 #include "parcel/pool_book.hpp"
+#include "tests/base/code_of.hpp"
 
 namespace aqua::test {
 
 inline constexpr MemberNumber kPrefill = 1, kDecode = 2, kOther = 3;
-
-template <typename T>
-std::string code_of(const Result<T>& result) {
-  return result.ok() ? "ok" : std::string(to_string(result.error().code));
-}
 
 // Eight blocks of four tokens; one member that prefills, and two that decode.
 class WithPool : public ::testing::Test {

@@ -13,21 +13,18 @@
 #include <vector>
 
 #include "parcel/pool_book.hpp"
+#include "tests/base/code_of.hpp"
 #include "tests/parcel/naive_pool.hpp"
 
 namespace aqua {
 namespace {
 
-template <typename T>
-std::string code_of(const Result<T>& result) {
-  return result.ok() ? "ok" : std::string(to_string(result.error().code));
-}
-
 constexpr std::uint32_t kBlockTokens = 2;
 
 // The record and the naive one, which have to say the same.
-struct Twins {
-  explicit Twins(std::uint32_t blocks) : book(blocks, kBlockTokens), naive(blocks, kBlockTokens) {}
+struct PoolTwins {
+  explicit PoolTwins(std::uint32_t blocks)
+      : book(blocks, kBlockTokens), naive(blocks, kBlockTokens) {}
 
   template <typename T>
   static void same(const Result<T>& said, const std::optional<Code>& expected) {
@@ -88,7 +85,7 @@ struct Twins {
   std::uint64_t last = 0;
 };
 
-using Step = std::function<void(Twins&)>;
+using Step = std::function<void(PoolTwins&)>;
 
 // How far a search goes: it is to end.
 struct Bounds {
@@ -104,32 +101,32 @@ void PrintTo(const Bounds& bounds, std::ostream* to) {
 }
 
 // All that two members can do, with one request.
-std::vector<Step> steps_from(const Twins& twins, const Bounds& bounds) {
+std::vector<Step> steps_from(const PoolTwins& twins, const Bounds& bounds) {
   std::vector<Step> steps;
   std::vector<Blocks> lists{{}};
   for (std::uint32_t b = 0; b < bounds.blocks; ++b) lists.push_back({b});
   if (bounds.blocks > 1) lists.push_back({1, 0});
-  steps.push_back([](Twins& t) { t.cancel("r"); });
-  steps.push_back([](Twins& t) { t.release_quarantined(); });
+  steps.push_back([](PoolTwins& t) { t.cancel("r"); });
+  steps.push_back([](PoolTwins& t) { t.release_quarantined(); });
   for (const MemberNumber m : {1U, 2U}) {
-    steps.push_back([m, q = bounds.quota](Twins& t) { t.join(m, "d", q); });
-    steps.push_back([m](Twins& t) { t.grant(m, 1); });
-    steps.push_back([m](Twins& t) { t.accept(m); });
-    steps.push_back([m](Twins& t) { t.gone(m); });
+    steps.push_back([m, q = bounds.quota](PoolTwins& t) { t.join(m, "d", q); });
+    steps.push_back([m](PoolTwins& t) { t.grant(m, 1); });
+    steps.push_back([m](PoolTwins& t) { t.accept(m); });
+    steps.push_back([m](PoolTwins& t) { t.gone(m); });
     for (const bool is_quiet : {false, true}) {
       if (!is_quiet && !bounds.may_doubt) continue;
-      steps.push_back([m, is_quiet](Twins& t) { t.end(m, is_quiet); });
+      steps.push_back([m, is_quiet](PoolTwins& t) { t.end(m, is_quiet); });
     }
     for (const std::uint64_t number : twins.naive.numbers()) {
-      steps.push_back([m, number](Twins& t) { t.finish(m, number); });
+      steps.push_back([m, number](PoolTwins& t) { t.finish(m, number); });
     }
     for (const Blocks& list : lists) {
-      steps.push_back([m, list](Twins& t) { t.give_back(m, list); });
+      steps.push_back([m, list](PoolTwins& t) { t.give_back(m, list); });
       if (twins.naive.holds() >= bounds.holds) continue;
-      steps.push_back([m, list](Twins& t) { t.share(m, list); });
+      steps.push_back([m, list](PoolTwins& t) { t.share(m, list); });
       if (twins.naive.numbers().size() >= bounds.parcels) continue;
       for (const std::uint64_t higher : {0U, 1U}) {
-        steps.push_back([m, list, higher](Twins& t) {
+        steps.push_back([m, list, higher](PoolTwins& t) {
           const std::uint64_t turn = t.naive.highest("r") + higher;
           t.offer(m, "d", {.id = "r", .turn = turn, .blocks = list, .tokens = 1});
         });
@@ -149,14 +146,14 @@ INSTANTIATE_TEST_SUITE_P(Bounds, PoolModel,
 
 TEST_P(PoolModel, EveryStateThatTwoMembersCanReachIsTheNaiveOnes) {
   std::set<std::string> seen;
-  std::deque<Twins> open;
+  std::deque<PoolTwins> open;
   open.emplace_back(GetParam().blocks);
   seen.insert(open.front().naive.text());
   while (!open.empty()) {
-    const Twins at = std::move(open.front());
+    const PoolTwins at = std::move(open.front());
     open.pop_front();
     for (const Step& step : steps_from(at, GetParam())) {
-      Twins next = at;
+      PoolTwins next = at;
       step(next);
       next.compare();
       if (HasFatalFailure()) FAIL() << "from " << at.naive.text() << " to " << next.naive.text();
@@ -171,7 +168,7 @@ TEST(PoolBookTwins, RandomCallsOfFourMembersSayWhatTheNaiveOneSays) {
   std::mt19937_64 random(7);
   const auto below = [&](std::uint64_t n) { return random() % n; };
   for (int life = 0; life < 40; ++life) {
-    Twins twins(6);
+    PoolTwins twins(6);
     for (int step = 0; step < 500; ++step) {
       const MemberNumber m = 1 + below(4);
       Blocks list;

@@ -11,7 +11,7 @@
 namespace aqua {
 namespace {
 
-using test::code_of, test::kDecode, test::kOther, test::kPrefill;
+using test::kDecode, test::kOther, test::kPrefill;
 
 constexpr std::uint32_t kBlocks = 16;
 

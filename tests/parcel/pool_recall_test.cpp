@@ -10,7 +10,7 @@
 namespace aqua {
 namespace {
 
-using test::code_of, test::kDecode, test::kOther, test::kPrefill;
+using test::kDecode, test::kOther, test::kPrefill;
 
 class Recalled : public test::WithPool {};
 

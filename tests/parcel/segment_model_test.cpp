@@ -20,7 +20,7 @@ namespace {
 constexpr SegmentQuota kQuota{.bytes = 40, .of_user = 30, .of_process = 20, .segments = 5};
 
 // The record and the naive one, which have to say the same.
-struct Twins {
+struct SegmentTwins {
   template <typename T>
   static void same(const Result<T>& said, const std::optional<Code>& expected) {
     ASSERT_EQ(said.ok(), !expected) << (said.ok() ? "" : said.error().message);
@@ -96,33 +96,33 @@ struct Twins {
   NaiveSegments naive{kQuota};
 };
 
-using Step = std::function<void(Twins&)>;
+using SegmentStep = std::function<void(SegmentTwins&)>;
 
 // All that two members can do, with at most this many segments.
-std::vector<Step> steps_from(const Twins& twins, std::size_t segments) {
-  std::vector<Step> steps;
+std::vector<SegmentStep> segment_steps_from(const SegmentTwins& twins, std::size_t segments) {
+  std::vector<SegmentStep> steps;
   for (const std::uint64_t m : {1U, 2U}) {
-    steps.push_back([m](Twins& t) { t.join(m); });
-    steps.push_back([m](Twins& t) { t.gone(m); });
-    steps.push_back([m](Twins& t) { t.end(m); });
-    steps.push_back([m](Twins& t) { t.take_returned(m, 1); });
+    steps.push_back([m](SegmentTwins& t) { t.join(m); });
+    steps.push_back([m](SegmentTwins& t) { t.gone(m); });
+    steps.push_back([m](SegmentTwins& t) { t.end(m); });
+    steps.push_back([m](SegmentTwins& t) { t.take_returned(m, 1); });
     if (twins.naive.numbers().size() < segments) {
-      steps.push_back([m](Twins& t) { t.reserve(m, 10); });
+      steps.push_back([m](SegmentTwins& t) { t.reserve(m, 10); });
     }
   }
-  steps.push_back([](Twins& t) { t.end_parcel(7); });
+  steps.push_back([](SegmentTwins& t) { t.end_parcel(7); });
   for (const SegmentNumber number : twins.naive.numbers()) {
     const std::uint64_t now = twins.naive.generation(number);
     for (const std::uint64_t generation : {now, now - 1, now + 1}) {
-      steps.push_back([=](Twins& t) { t.drop(number, generation); });
+      steps.push_back([=](SegmentTwins& t) { t.drop(number, generation); });
     }
     for (const std::uint64_t m : {1U, 2U}) {
-      steps.push_back([=](Twins& t) { t.commit(m, number, 0, 10); });
-      steps.push_back([=](Twins& t) { t.commit(m, number, 7, 5); });
-      steps.push_back([=](Twins& t) { t.commit(m, number, 0, 11); });
-      steps.push_back([=](Twins& t) { t.open(m, number, now); });
-      steps.push_back([=](Twins& t) { t.close(m, number); });
-      steps.push_back([=](Twins& t) { t.give_up(m, number); });
+      steps.push_back([=](SegmentTwins& t) { t.commit(m, number, 0, 10); });
+      steps.push_back([=](SegmentTwins& t) { t.commit(m, number, 7, 5); });
+      steps.push_back([=](SegmentTwins& t) { t.commit(m, number, 0, 11); });
+      steps.push_back([=](SegmentTwins& t) { t.open(m, number, now); });
+      steps.push_back([=](SegmentTwins& t) { t.close(m, number); });
+      steps.push_back([=](SegmentTwins& t) { t.give_up(m, number); });
     }
   }
   return steps;
@@ -130,12 +130,12 @@ std::vector<Step> steps_from(const Twins& twins, std::size_t segments) {
 
 TEST(SegmentTwins, EveryStateThatTwoMembersCanReachIsTheNaiveOnes) {
   std::set<std::string> seen;
-  std::deque<Twins> open(1);
+  std::deque<SegmentTwins> open(1);
   while (!open.empty()) {
-    const Twins at = std::move(open.front());
+    const SegmentTwins at = std::move(open.front());
     open.pop_front();
-    for (const Step& step : steps_from(at, 2)) {
-      Twins next = at;
+    for (const SegmentStep& step : segment_steps_from(at, 2)) {
+      SegmentTwins next = at;
       step(next);
       next.compare();
       if (HasFatalFailure()) FAIL() << "from " << at.naive.text() << " to " << next.naive.text();
@@ -150,7 +150,7 @@ TEST(SegmentTwins, RandomCallsOfFourMembersSayWhatTheNaiveOneSays) {
   std::mt19937_64 random(11);
   const auto below = [&](std::uint64_t n) { return random() % n; };
   for (int life = 0; life < 200; ++life) {
-    Twins twins;
+    SegmentTwins twins;
     for (int i = 0; i < 300; ++i) {
       const std::uint64_t m = 1 + below(4);
       const SegmentNumbers numbers = twins.naive.numbers();

@@ -16,7 +16,7 @@
 namespace aqua::runtime {
 namespace {
 
-class CopyCurvesTest : public testing::Test {
+class CopyCurvesTest : public ::testing::Test {
  protected:
   CopyCurvesTest() {
     char name[] = "/tmp/aqua-curves-XXXXXX";

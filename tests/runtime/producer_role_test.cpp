@@ -14,7 +14,7 @@ constexpr LoadReport kCalm{.requests_per_second = 2};
 constexpr LoadReport kSurge{.requests_per_second = 20};
 
 // An engine with a profile: 40 GiB of KV memory, 20 of them free at 2 requests a second.
-class ProducerRoleTest : public testing::Test {
+class ProducerRoleTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(role_

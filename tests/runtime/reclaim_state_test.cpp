@@ -16,7 +16,7 @@ using device::succeeds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-class Reclaiming : public testing::Test {
+class Reclaiming : public ::testing::Test {
  protected:
   const ReclaimState::TimePoint start_ = std::chrono::steady_clock::now();
   ReclaimState state_{3000, start_, start_ + seconds(1)};

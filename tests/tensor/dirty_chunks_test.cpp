@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kChunk = DirtyChunks::kChunkBytes;
 
-class DirtyChunksTest : public testing::Test {
+class DirtyChunksTest : public ::testing::Test {
  protected:
   void SetUp() override { dirty_.clear(); }
   // What take() copies, as (offset, bytes); each copy keeps its offset on both sides.

@@ -51,7 +51,7 @@ class Gate {
   bool open_ = false;
 };
 
-class World : public testing::Test {
+class World : public ::testing::Test {
  protected:
   static constexpr std::size_t kSlab = 2_MiB;
   static constexpr std::size_t kHostBytes = 8_MiB;

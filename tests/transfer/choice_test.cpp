@@ -68,7 +68,7 @@ CurveSet favouring(Link link, Direction direction, Way fast) {
   return set;
 }
 
-class ChoiceTest : public testing::Test {
+class ChoiceTest : public ::testing::Test {
  protected:
   ~ChoiceTest() override { must(inner->destroy_stream(stream)); }
   [[nodiscard]] TransferRequest request(Link link, Direction direction) const {

@@ -7,7 +7,7 @@
 #include "device/cuda/device.hpp"
 
 int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
+  ::testing::InitGoogleTest(&argc, argv);
   if (const auto available = aqua::device::cuda_available(); !available.ok()) {
     std::printf("skipped: %s\n", available.error().message.c_str());
     return 77;

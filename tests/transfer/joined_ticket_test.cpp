@@ -46,7 +46,7 @@ struct Part final : TicketState {
   std::vector<std::uintptr_t> waiting;  // stream + layer
 };
 
-class JoinedTicket : public testing::Test {
+class JoinedTicket : public ::testing::Test {
  private:
   std::vector<std::shared_ptr<Part>> parts_{std::make_shared<Part>(3), std::make_shared<Part>(4)};
 

@@ -24,7 +24,7 @@ struct Calls {
 };
 
 // A cache of which all blocks go out, and the calls of the driver that this takes.
-class ManyPieces : public testing::TestWithParam<On> {
+class ManyPieces : public ::testing::TestWithParam<On> {
  protected:
   ~ManyPieces() override { must(dev->destroy_stream(stream)); }
   [[nodiscard]] Calls calls() const {
@@ -86,7 +86,7 @@ TEST_P(ManyPieces, BatchesTakeWhatTheyHaveRoomFor) {
   constexpr std::size_t kLast = kPieces % 4'096;
   const std::size_t whole = kPieces - 4'096 * calls.batched;  // pieces left, were all batches full
   EXPECT_GE(calls.batched, 8U);
-  EXPECT_THAT(calls.single, testing::AnyOf(whole, whole + 4'096 - kLast)) << calls;
+  EXPECT_THAT(calls.single, ::testing::AnyOf(whole, whole + 4'096 - kLast)) << calls;
   EXPECT_EQ(calls.launches, 0U);
 }
 // The blocks are one upload, by a kernel as well.
@@ -109,7 +109,7 @@ TEST_P(ManyPieces, StagingListsRunsOfBlocksWhileTheRingHasRoom) {
   EXPECT_EQ(in_runs(Way::staged), (Calls{5, kRest, 2 * kLists}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, ManyPieces, testing::ValuesIn(kDevices),
+INSTANTIATE_TEST_SUITE_P(Devices, ManyPieces, ::testing::ValuesIn(kDevices),
                          [](const auto& test) { return name_of(test.param); });
 
 }  // namespace

@@ -85,11 +85,11 @@ inline void PrintTo(On on, std::ostream* out) {
 }
 
 inline auto every_device_and_way() {
-  return testing::Combine(testing::ValuesIn(kDevices), testing::ValuesIn(transfer::kWays));
+  return ::testing::Combine(::testing::ValuesIn(kDevices), ::testing::ValuesIn(transfer::kWays));
 }
 
 // One device, one engine stream, one mover, a cache and a tensor to move it to.
-class MoverTest : public testing::TestWithParam<OnAndWay> {
+class MoverTest : public ::testing::TestWithParam<OnAndWay> {
  protected:
   static constexpr std::size_t kOffset = 77;
   static constexpr std::size_t kBlocks = 6;

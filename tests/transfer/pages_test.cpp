@@ -13,7 +13,7 @@ using transfer::Mover;
 using transfer::PagedTensor;
 using transfer::Way;
 
-class Pages : public testing::TestWithParam<OnAndWay> {
+class Pages : public ::testing::TestWithParam<OnAndWay> {
  protected:
   static constexpr std::size_t kMost = std::size_t{512} << 10;
   ~Pages() override {
@@ -159,8 +159,9 @@ TEST_P(Pages, WhatDoesNotFitIsRefusedAndNothingIsQueued) {
 INSTANTIATE_TEST_SUITE_P(Devices, Pages, every_device_and_way(),
                          [](const auto& test) { return name_of(test.param); });
 INSTANTIATE_TEST_SUITE_P(Devices, PagedTensors,
-                         testing::Combine(testing::ValuesIn(kDevices),
-                                          testing::Values(Way::each, Way::batched, Way::kernel)),
+                         ::testing::Combine(::testing::ValuesIn(kDevices),
+                                            ::testing::Values(Way::each, Way::batched,
+                                                              Way::kernel)),
                          [](const auto& test) { return name_of(test.param); });
 
 }  // namespace

@@ -56,7 +56,7 @@ std::vector<CopySegment> planned(const Layout& layout, BlockList blocks, std::si
   return copies;
 }
 
-class Plan : public testing::TestWithParam<Geometry> {};
+class Plan : public ::testing::TestWithParam<Geometry> {};
 
 TEST_P(Plan, MovesTheBytesOfTheNaiveReferenceForAnySlice) {
   Geometry g = GetParam();
@@ -90,7 +90,7 @@ TEST_P(Plan, MovesTheBytesOfTheNaiveReferenceForAnySlice) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, Plan, testing::ValuesIn(test::geometries()),
+INSTANTIATE_TEST_SUITE_P(Layouts, Plan, ::testing::ValuesIn(test::geometries()),
                          [](const auto& test) { return test.param.name; });
 
 TEST(PlanMerging, NeighbouringBlocksBecomeOneCopyPerPlane) {

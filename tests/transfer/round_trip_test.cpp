@@ -63,7 +63,7 @@ void round_trip(On on, device::Device& dev, Mover& mover, const Geometry& g, Str
   EXPECT_TRUE(tensor.read() == tensor_model) << "the tensor changed";
 }
 
-class RoundTrip : public testing::TestWithParam<std::tuple<Geometry, OnAndWay>> {};
+class RoundTrip : public ::testing::TestWithParam<std::tuple<Geometry, OnAndWay>> {};
 
 TEST_P(RoundTrip, ReturnsEveryByteToOtherBlocksAndTouchesNoOther) {
   const auto& [geometry, on_and_way] = GetParam();
@@ -81,14 +81,14 @@ TEST_P(RoundTrip, ReturnsEveryByteToOtherBlocksAndTouchesNoOther) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, RoundTrip,
-                         testing::Combine(testing::ValuesIn(geometries()),
-                                          testing::Combine(testing::ValuesIn(kPlaces),
-                                                           testing::ValuesIn(kWays))),
+                         ::testing::Combine(::testing::ValuesIn(geometries()),
+                                            ::testing::Combine(::testing::ValuesIn(kPlaces),
+                                                               ::testing::ValuesIn(kWays))),
                          [](const auto& test) {
                            return std::get<0>(test.param).name + name_of(std::get<1>(test.param));
                          });
 
-class Concurrent : public testing::TestWithParam<OnAndWay> {};
+class Concurrent : public ::testing::TestWithParam<OnAndWay> {};
 
 TEST_P(Concurrent, ThreadsWithStreamsOfTheirOwnShareOneMover) {
   const auto dev = open(std::get<0>(GetParam()));

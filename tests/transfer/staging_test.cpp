@@ -16,7 +16,7 @@ using transfer::Mover;
 using transfer::StagingPool;
 using transfer::Way;
 
-class Staging : public testing::TestWithParam<On> {
+class Staging : public ::testing::TestWithParam<On> {
  protected:
   std::unique_ptr<device::Device> dev = open(GetParam());
 };
@@ -47,12 +47,12 @@ TEST_P(Staging, WithoutMemoryAcquireFailsAndCanBeTriedAgain) {
 
 #if !defined(AQUA_ON_GPU)  // a driver may do anything with a stream that is gone
 TEST_P(Staging, AStreamThatDoesNotEndWellSaysSo) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   {
     const auto own = must(device::OwnStream::create(*dev));
     must(dev->destroy_stream(*own));
   }
-  const std::string said = testing::internal::GetCapturedStderr();
+  const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(said.rfind("aqua: stream: destroy_stream: ", 0), 0U) << said;
 }
 #endif
@@ -74,11 +74,11 @@ TEST_P(Staging, ReturnedBuffersArePoisoned) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, Staging, testing::ValuesIn(kDevices),
+INSTANTIATE_TEST_SUITE_P(Devices, Staging, ::testing::ValuesIn(kDevices),
                          [](const auto& test) { return name_of(test.param); });
 
 // One pair only, on a device that claims to be a real GPU.
-class StagingChoice : public testing::Test {
+class StagingChoice : public ::testing::Test {
  protected:
   explicit StagingChoice(On on = On::hostile) : dev(open(on)) {}
   ~StagingChoice() override { must(dev->destroy_stream(stream)); }

@@ -9,7 +9,7 @@
 namespace aqua::wire {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(Address, UnixPathsAndLoopbackHostsAreTaken) {
   for (const char* text :

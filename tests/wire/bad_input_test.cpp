@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 using samples::kNow;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 template <typename Message>
 void expect_refused(const std::string& text, const std::string& named) {

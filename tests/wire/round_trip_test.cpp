@@ -12,8 +12,8 @@ namespace {
 
 using ledger::Time;
 using samples::kNow;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(RoundTrip, EveryMessageComesBackTheSame) {
   samples::for_each([]<typename Message>(const Message& sample) {

@@ -9,13 +9,13 @@
 namespace aqua::example {
 namespace {
 
-constexpr std::size_t kColumns = 80;  // where nobody says
+constexpr std::size_t kUsualColumns = 80;  // where nobody says
 
 // A line as wide as the terminal is wraps on some.
 std::size_t columns() {
   winsize size{};
   const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-  return (known ? size.ws_col : kColumns) - 1;
+  return (known ? size.ws_col : kUsualColumns) - 1;
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 using example::ChildProcess;
 using nlohmann::json;
 
-constexpr std::chrono::seconds kPatience{60};  // for a start, on a busy machine
+constexpr std::chrono::seconds kStartPatience{60};  // for a start, on a busy machine
 constexpr const char* kPool = "streams";
 
 std::filesystem::path make(const std::filesystem::path& folder) {
@@ -62,7 +62,7 @@ std::string TwoServers::start_courier(std::optional<ChildProcess>& courier,
   if (!options_.courier.empty()) line.insert(line.end(), {"--courier-binary", options_.courier});
   // One that there is already is killed by this.
   courier.emplace(server.filename().string() + "'s courier", line);
-  return example::await_line(*courier, "listening", kPatience);
+  return example::await_line(*courier, "listening", kStartPatience);
 }
 
 void TwoServers::write_config(const std::filesystem::path& server, const std::string& name,

@@ -14,7 +14,6 @@ namespace aqua::testing {
 namespace {
 
 using coordinator::Access;
-using coordinator::Peer;
 using coordinator::Role;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -75,7 +74,7 @@ TEST(Routes, EachRoleReachesWhatIsItsOwnAndNoMore) {
   InMemory http;
   const std::string session = http.session(random_id<ClientTag>());
   for (const Role role : {Role::read_only, Role::engine, Role::operator_}) {
-    const Peer peer{true, InMemory::kOperator.uid, role};
+    const coordinator::Peer peer{true, InMemory::kOperator.uid, role};
     for (const auto& route : http.router.routes()) {
       const int status =
           status_of_reply(http.ask(route.method, target_of(route), session, "{}", peer));
@@ -91,7 +90,7 @@ TEST(Routes, EachRoleReachesWhatIsItsOwnAndNoMore) {
 TEST(Routes, SecretInAnotherUsersHandIsWorthNothing) {
   InMemory http;
   const std::string session = http.session(random_id<ClientTag>());
-  const Peer thief{true, InMemory::kOperator.uid + 1, Role::engine};
+  const coordinator::Peer thief{true, InMemory::kOperator.uid + 1, Role::engine};
   EXPECT_EQ(status_of_reply(http.ask("GET", "/v1/clients/self", session, "", thief)), 401);
   EXPECT_EQ(status_of_reply(http.ask("GET", "/v1/clients/self", session)), 200);
 }

@@ -30,7 +30,7 @@ ledger::ClientInfo client(unsigned n, bool producer) {
 }
 
 // Two lenders, two borrowers, and chance.
-struct JournalTest : testing::Test {
+struct JournalTest : ::testing::Test {
   JournalTest() {
     ledger.keep_changes();
     for (unsigned n = 0; n < 4; ++n) join(n);

@@ -16,7 +16,7 @@ using ledger::Ledger;
 using ledger::Time;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLong{60'000};
+constexpr milliseconds kLongTtl{60'000};
 
 bool in_session() {
   return true;
@@ -35,14 +35,14 @@ struct LedgerServiceTest : ::testing::Test {
   }
   std::future<Result<wire::WatchReply>> watch(const ClientId& client, std::uint64_t after) {
     return std::async(std::launch::async,
-                      [=, this] { return service.watch(client, after, kLong, in_session); });
+                      [=, this] { return service.watch(client, after, kLongTtl, in_session); });
   }
 };
 
 TEST_F(LedgerServiceTest, WatchWithoutAStartIsASnapshotAtOnce) {
   const auto producer = join(true);
   offer(producer, 0);
-  const auto reply = service.watch(producer, std::nullopt, kLong, in_session);
+  const auto reply = service.watch(producer, std::nullopt, kLongTtl, in_session);
   ASSERT_TRUE(reply.ok());
   ASSERT_TRUE(reply->snapshot);
   EXPECT_EQ(reply->snapshot->own.size(), 1U);
@@ -51,7 +51,7 @@ TEST_F(LedgerServiceTest, WatchWithoutAStartIsASnapshotAtOnce) {
 
 TEST_F(LedgerServiceTest, WatchFromAForgottenOrFutureEventIsASnapshot) {
   const auto consumer = join(false);
-  const auto reply = service.watch(consumer, 1'000'000, kLong, in_session);
+  const auto reply = service.watch(consumer, 1'000'000, kLongTtl, in_session);
   ASSERT_TRUE(reply.ok());
   EXPECT_TRUE(reply->snapshot);
 }
@@ -98,7 +98,7 @@ TEST_F(LedgerServiceTest, AWatchThatComesAfterItsSessionsEndDoesNotWait) {
   const auto consumer = join(false);
   const auto last = service.with([](Ledger& ledger, Time) { return ledger.last_event(); });
   service.end_watch(consumer);  // nothing waits yet
-  const auto late = service.watch(consumer, last, kLong, [] { return false; });
+  const auto late = service.watch(consumer, last, kLongTtl, [] { return false; });
   ASSERT_FALSE(late.ok());
   EXPECT_EQ(late.error().code, Code::permission_denied);
 }
@@ -109,7 +109,7 @@ TEST_F(LedgerServiceTest, StopEndsWatchesNowAndLater) {
   auto waiting = watch(consumer, last);
   service.stop();
   EXPECT_EQ(waiting.get().error().code, Code::unavailable);
-  EXPECT_EQ(service.watch(consumer, last, kLong, in_session).error().code, Code::unavailable);
+  EXPECT_EQ(service.watch(consumer, last, kLongTtl, in_session).error().code, Code::unavailable);
 }
 
 TEST(LedgerServiceTime, WhatTimeAloneBringsAboutIsToldWithoutAnybodyAsking) {
@@ -130,7 +130,7 @@ TEST(LedgerServiceTime, WhatTimeAloneBringsAboutIsToldWithoutAnybodyAsking) {
     EXPECT_TRUE(ledger.reclaim(producer.id, 1, now + Time{30}, now).ok());
     return ledger.last_event();
   });
-  const auto reply = service.watch(producer.id, last, kLong, in_session);
+  const auto reply = service.watch(producer.id, last, kLongTtl, in_session);
   ASSERT_TRUE(reply.ok());
   ASSERT_FALSE(reply->events.empty());
   EXPECT_EQ(reply->events[0].kind, ledger::EventKind::reclaim_done);

@@ -9,7 +9,7 @@
 #include "base/try.hpp"
 #include "tests/coordinator/service/shared_groups_world.hpp"
 
-namespace aqua::coordinator::testing {
+namespace aqua::coordinator::test {
 namespace {
 
 struct ManySharedGroups : SharedGroupService {
@@ -97,4 +97,4 @@ TEST_F(ManySharedGroups, NoChangeIsOfMoreBytesThanAreWrittenAtOnce) {
 }
 
 }  // namespace
-}  // namespace aqua::coordinator::testing
+}  // namespace aqua::coordinator::test

@@ -7,7 +7,7 @@
 
 #include "tests/coordinator/service/shared_groups_world.hpp"
 
-namespace aqua::coordinator::testing {
+namespace aqua::coordinator::test {
 namespace {
 
 TEST_F(SharedGroupService, WhoIsOvertakenBeginsAgain) {
@@ -158,4 +158,4 @@ TEST_F(SharedGroupService, BeforeItIsReadItMayHaveMembers) {
 }
 
 }  // namespace
-}  // namespace aqua::coordinator::testing
+}  // namespace aqua::coordinator::test

@@ -19,7 +19,7 @@
 #include "coordinator/service/group_service.hpp"
 #include "tests/coordinator/service/ledger_clients.hpp"
 
-namespace aqua::coordinator::testing {
+namespace aqua::coordinator::test {
 
 using groups::Book;
 using groups::Group;
@@ -127,4 +127,4 @@ struct SharedGroupService : ::testing::Test {
   const Rank zero{Role::decode, 0, 0}, one{Role::decode, 1, 0};
 };
 
-}  // namespace aqua::coordinator::testing
+}  // namespace aqua::coordinator::test

@@ -18,8 +18,6 @@
 namespace aqua::device {
 namespace {
 
-constexpr std::size_t kBytes = 2_MiB;
-
 auto open_descriptors() {
   const std::filesystem::directory_iterator directory("/proc/self/fd");
   return std::distance(begin(directory), end(directory));

@@ -13,6 +13,7 @@
 
 namespace aqua::device {
 
+inline constexpr std::size_t kBytes = std::size_t{2} << 20;  // of a slab
 inline constexpr int kLentSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 // Invalid where the kernel does not know a flag.

@@ -14,7 +14,6 @@
 namespace aqua::device {
 namespace {
 
-constexpr std::size_t kBytes = 2_MiB;
 constexpr int kSealed = kLentSeals | F_SEAL_WRITE;
 
 class SealedSlabs : public Contract {

@@ -54,32 +54,32 @@ class Cache {
   KvPlanes planes_{};
 };
 
-const ModelShape kModel;
-const Part kAll = part_of(kModel, {1, 1}, 0, 0);
+const ModelShape kToyModel;
+const Part kAll = part_of(kToyModel, {1, 1}, 0, 0);
 
 TEST(ToyModel, PartsOfTheHeadsAddUpToAllOfThem) {
-  const Hidden whole = Cache(kModel, kAll, 16, false).run();
+  const Hidden whole = Cache(kToyModel, kAll, 16, false).run();
   for (const unsigned ranks : {2U, 3U, 6U, 12U}) {  // of 12 ranks two have each KV head
     Hidden sum{};
     for (unsigned rank = 0; rank < ranks; ++rank)
-      add(sum, Cache(kModel, part_of(kModel, {1, ranks}, 0, rank), 16, false).run());
+      add(sum, Cache(kToyModel, part_of(kToyModel, {1, ranks}, 0, rank), 16, false).run());
     EXPECT_EQ(sum, whole) << ranks << " ranks";
   }
 }
 
 TEST(ToyModel, WhereTheBytesLieDoesNotMatter) {
-  const Hidden wanted = Cache(kModel, kAll, 16, false).run();
-  EXPECT_EQ(Cache(kModel, kAll, 5, false).run(), wanted);
-  EXPECT_EQ(Cache(kModel, kAll, 5, true).run(), wanted);
-  EXPECT_EQ(Cache(kModel, kAll, 1, true).run(), wanted);
+  const Hidden wanted = Cache(kToyModel, kAll, 16, false).run();
+  EXPECT_EQ(Cache(kToyModel, kAll, 5, false).run(), wanted);
+  EXPECT_EQ(Cache(kToyModel, kAll, 5, true).run(), wanted);
+  EXPECT_EQ(Cache(kToyModel, kAll, 1, true).run(), wanted);
 }
 
 TEST(ToyModel, EachWrongBitOfAnyKeyOrValueChangesTheSum) {
-  Cache cache(kModel, kAll, 4, false);
+  Cache cache(kToyModel, kAll, 4, false);
   const Hidden right = cache.run();
   for (std::uint32_t token = 0; token < kTokens; ++token) {
-    for (unsigned head = 0; head < kModel.kv_heads; ++head) {
-      for (unsigned byte = 0; byte < kModel.head_bytes; ++byte) {
+    for (unsigned head = 0; head < kToyModel.kv_heads; ++head) {
+      for (unsigned byte = 0; byte < kToyModel.head_bytes; ++byte) {
         for (std::byte* const each :
              {&cache.key(token, head, byte), &cache.value(token, head, byte)}) {
           const std::byte bit{static_cast<unsigned char>(1U << (token + byte) % 8)};
@@ -94,7 +94,7 @@ TEST(ToyModel, EachWrongBitOfAnyKeyOrValueChangesTheSum) {
 }
 
 TEST(ToyModel, BytesThatChangedPlacesChangeTheSum) {
-  Cache cache(kModel, kAll, 4, false);
+  Cache cache(kToyModel, kAll, 4, false);
   const Hidden right = cache.run();
   const auto differs_after = [&](std::byte& a, std::byte& b) {
     if (a == b) return true;  // nothing to be seen
@@ -104,7 +104,7 @@ TEST(ToyModel, BytesThatChangedPlacesChangeTheSum) {
     return differs;
   };
   for (std::uint32_t token = 0; token + 1 < kTokens; ++token) {
-    for (unsigned byte = 0; byte + 1 < kModel.head_bytes; ++byte) {
+    for (unsigned byte = 0; byte + 1 < kToyModel.head_bytes; ++byte) {
       EXPECT_TRUE(differs_after(cache.key(token, 2, byte), cache.key(token + 1, 2, byte)));
       EXPECT_TRUE(differs_after(cache.key(token, 2, byte), cache.key(token, 2, byte + 1)));
       EXPECT_TRUE(differs_after(cache.key(token, 2, byte), cache.value(token, 2, byte)));

@@ -79,6 +79,6 @@ int main(int argc, char** argv) {
   using namespace aqua::first_contact;
   if (argc > 2 && std::string_view(argv[1]) == "--check")
     return answer_here(*find_check(argv[2]), {});
-  testing::InitGoogleTest(&argc, argv);
+  ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

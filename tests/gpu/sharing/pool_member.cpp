@@ -26,7 +26,7 @@ using first_contact::Gpu;
 using first_contact::pointer_to;
 using Blocks = std::vector<std::uint32_t>;
 
-constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::seconds kMemberPatience{20};
 constexpr std::size_t kPlaneBlockBytes = std::size_t{64} << 10;
 constexpr std::uint32_t kBlockTokens = 16;
 constexpr std::uint32_t kLayers = 4, kPlanes = 8;  // of 8 MiB each, in slabs of 2
@@ -111,7 +111,7 @@ class Member {
   Result<Blocks> allocate(std::size_t count) {
     for (;;) {
       auto blocks = pool_.allocate(count);
-      if (blocks.ok() || !pool_.wait(kPatience)) return blocks;
+      if (blocks.ok() || !pool_.wait(kMemberPatience)) return blocks;
     }
   }
 
@@ -154,7 +154,7 @@ class Member {
   Result<std::string> take() {
     std::vector<Parcel> parcels;
     while ((parcels = pool_.accept(1)).empty())
-      if (!pool_.wait(kPatience)) return Error{Code::deadline_exceeded, "no parcel came"};
+      if (!pool_.wait(kMemberPatience)) return Error{Code::deadline_exceeded, "no parcel came"};
     const Parcel& parcel = parcels.front();
     taken_.push_back(parcel.number);
     AQUA_ASSIGN(const bool right,

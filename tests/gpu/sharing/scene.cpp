@@ -25,7 +25,7 @@
 namespace aqua::sharing_contact {
 namespace {
 
-constexpr std::chrono::seconds kPatience{30};
+constexpr std::chrono::seconds kPeerPatience{30};
 constexpr std::string_view kBecomeKeeper = "keeper ";  // and its socket
 constexpr std::string_view kNoGpu = "no GPU: ";        // the first word of a peer without one
 
@@ -49,7 +49,7 @@ Result<Keeper> Keeper::start() {
                                 {"/proc/self/exe", "--peer", concat(kBecomeKeeper, socket)}));
   ::setenv("AQUA_KEEPER", socket.c_str(), 1);
   Keeper keeper(std::move(directory), std::move(process));
-  const auto line = receive_message(keeper.process_.socket(), 4096, kPatience);
+  const auto line = receive_message(keeper.process_.socket(), 4096, kPeerPatience);
   if (!line.ok() || line->bytes.empty())
     return Error{Code::unavailable, concat(AQUA_KEEPER_PROGRAM, " does not listen")};
   return keeper;
@@ -104,12 +104,12 @@ Result<Other> Other::start(std::string_view role) {
 }
 
 std::string Other::ask(std::string_view words) {
-  (void)send_message(process_.socket(), std::as_bytes(std::span(words)), {}, kPatience);
+  (void)send_message(process_.socket(), std::as_bytes(std::span(words)), {}, kPeerPatience);
   return hear();
 }
 
 std::string Other::hear() {
-  const auto message = receive_message(process_.socket(), 4096, kPatience);
+  const auto message = receive_message(process_.socket(), 4096, kPeerPatience);
   if (!message.ok()) return message.error().code == Code::deadline_exceeded ? "is silent" : "";
   return {reinterpret_cast<const char*>(message->bytes.data()), message->bytes.size()};
 }
@@ -129,7 +129,7 @@ int be_peer(std::string_view role, std::size_t mib) {
   if (role.starts_with(kBecomeKeeper))
     become_keeper(std::string(role.substr(kBecomeKeeper.size())));
   const auto tell = [](std::string_view word) {
-    return send_message(test::kPeerSocket, std::as_bytes(std::span(word)), {}, kPatience).ok();
+    return send_message(test::kPeerSocket, std::as_bytes(std::span(word)), {}, kPeerPatience).ok();
   };
   const auto gpu = first_contact::Gpu::open(mib);
   if (!gpu.ok()) {

@@ -23,6 +23,7 @@
 #include "base/socket/unix_socket.hpp"
 #include "base/wake_event.hpp"
 #include "keeper_client/segment_client.hpp"
+#include "tests/base/code_of.hpp"
 #include "tests/coordinator/temp_dir.hpp"
 #include "tests/handoff/stamped_cache.hpp"
 #include "tests/keeper/kept_descriptors.hpp"
@@ -44,8 +45,7 @@ class HostileSegments : public ::testing::Test {
     return client;
   }
   static std::string code_of(SegmentClient& client, const Request& request) {
-    const auto answer = client.call(request);
-    return answer.ok() ? "ok" : std::string(to_string(answer.error().code));
+    return aqua::code_of(client.call(request));
   }
   static std::uint64_t reserve(SegmentClient& client, std::uint64_t bytes = kUnit) {
     const auto reserved = client.call(segment_wire::Reserve{bytes});
@@ -242,9 +242,8 @@ TEST(LyingKeepers, MemoryThatCouldFaultLaterIsNotMapped) {
   test::StampedCache cache;
   const auto code = [&](UniqueFd memory) {
     const LyingKeeper keeper(std::move(memory));
-    const auto opened = Segments::open(
-        cache.runtime(), {.segment_bytes = kUnit, .ready = 1, .keeper = keeper.socket()});
-    return opened.ok() ? "ok" : std::string(to_string(opened.error().code));
+    return aqua::code_of(Segments::open(
+        cache.runtime(), {.segment_bytes = kUnit, .ready = 1, .keeper = keeper.socket()}));
   };
   EXPECT_EQ(code(memory_of(kUnit, F_SEAL_GROW | F_SEAL_SEAL)), "invalid_argument");
   EXPECT_EQ(code(memory_of(kUnit, F_SEAL_SHRINK | F_SEAL_GROW)), "invalid_argument");

@@ -12,7 +12,7 @@
 namespace aqua::lending::arena_of_regions {
 
 inline constexpr std::size_t kGranule = 512;
-inline constexpr std::size_t kSlab = 64 * kGranule;
+inline constexpr std::size_t kArenaSlab = 64 * kGranule;
 
 inline Suballocator make(std::size_t capacity, std::size_t alignment = kGranule) {
   auto made = Suballocator::create(capacity, {.alignment = alignment, .expected_blocks = 16});

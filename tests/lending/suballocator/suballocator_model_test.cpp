@@ -47,7 +47,7 @@ class AgainstModel : public ::testing::TestWithParam<unsigned> {
   AgainstModel() { model_.retired.assign(kSlabs, false); }
 
   void allocate() {
-    const std::size_t most = rng_() % 8 == 0 ? 3 * kSlab : kSlab / 4;
+    const std::size_t most = rng_() % 8 == 0 ? 3 * kArenaSlab : kArenaSlab / 4;
     const std::size_t bytes = 1 + rng_() % most;
     const std::size_t need = (bytes + kGranule - 1) / kGranule;
     const auto got = arena_.allocate(bytes);
@@ -93,16 +93,16 @@ class AgainstModel : public ::testing::TestWithParam<unsigned> {
     const auto first = model_.owner.begin() + static_cast<std::ptrdiff_t>(slab * kPerSlab);
     const auto last = first + static_cast<std::ptrdiff_t>(kPerSlab);
     const bool empty = std::all_of(first, last, [](int o) { return o < 0; });
-    ASSERT_EQ(arena_.region_empty(slab * kSlab, kSlab), empty);
+    ASSERT_EQ(arena_.region_empty(slab * kArenaSlab, kArenaSlab), empty);
     if (added_[slab] && !model_.retired[slab]) {
-      ASSERT_TRUE(arena_.retire_region(slab * kSlab, kSlab).ok());
+      ASSERT_TRUE(arena_.retire_region(slab * kArenaSlab, kArenaSlab).ok());
       std::replace(first, last, kFree, kAbsent);
       model_.retired[slab] = true;
     } else if (added_[slab]) {
-      ASSERT_EQ(arena_.remove_region(slab * kSlab, kSlab).ok(), empty);
+      ASSERT_EQ(arena_.remove_region(slab * kArenaSlab, kArenaSlab).ok(), empty);
       if (empty) added_[slab] = model_.retired[slab] = false;
     } else {
-      ASSERT_TRUE(arena_.add_region(slab * kSlab, kSlab).ok());
+      ASSERT_TRUE(arena_.add_region(slab * kArenaSlab, kArenaSlab).ok());
       std::replace(first, last, kAbsent, kFree);
       added_[slab] = true;
     }
@@ -134,7 +134,7 @@ class AgainstModel : public ::testing::TestWithParam<unsigned> {
   }
 
   std::mt19937 rng_{GetParam()};
-  Suballocator arena_ = make(kSlabs * kSlab);
+  Suballocator arena_ = make(kSlabs * kArenaSlab);
   Model model_{kSlabs * kPerSlab};
   std::vector<bool> added_ = std::vector<bool>(kSlabs, false);
   std::vector<Allocation> live_;
@@ -163,21 +163,21 @@ TEST_P(AgainstModel, WhenAllIsFreedAndRetiredNothingIsLeft) {
   }
   for (std::size_t slab = 0; slab < kSlabs; ++slab) {
     if (added_[slab]) {
-      ASSERT_TRUE(arena_.retire_region(slab * kSlab, kSlab).ok());
+      ASSERT_TRUE(arena_.retire_region(slab * kArenaSlab, kArenaSlab).ok());
     }
   }
   EXPECT_EQ(arena_.stats().free_bytes, 0U);
   for (const Allocation& a : live_) ASSERT_TRUE(arena_.free(a).ok());
   for (std::size_t slab = 0; slab < kSlabs; ++slab) {
     if (added_[slab]) {
-      ASSERT_TRUE(arena_.remove_region(slab * kSlab, kSlab).ok());
+      ASSERT_TRUE(arena_.remove_region(slab * kArenaSlab, kArenaSlab).ok());
     }
   }
   EXPECT_EQ(arena_.stats().free_bytes, 0U);
   EXPECT_EQ(arena_.stats().allocated_bytes, 0U);
   EXPECT_EQ(arena_.stats().retired_bytes, 0U);
-  ASSERT_TRUE(arena_.add_region(0, kSlabs * kSlab).ok());
-  EXPECT_TRUE(arena_.allocate(kSlabs * kSlab).ok());
+  ASSERT_TRUE(arena_.add_region(0, kSlabs * kArenaSlab).ok());
+  EXPECT_TRUE(arena_.allocate(kSlabs * kArenaSlab).ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, AgainstModel, ::testing::Range(1U, 9U),

@@ -18,7 +18,7 @@ namespace {
 using namespace arena_of_regions;
 
 TEST(Suballocator, WithoutRegionsHasNothingToGive) {
-  Suballocator arena = make(4 * kSlab);
+  Suballocator arena = make(4 * kArenaSlab);
   const auto refused = arena.allocate(1);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::resource_exhausted);
@@ -28,7 +28,7 @@ TEST(Suballocator, WithoutRegionsHasNothingToGive) {
 
 TEST(Suballocator, RefusesAlignmentsAndCapacitiesItCannotKeep) {
   for (const std::size_t alignment : {std::size_t{0}, std::size_t{256}, std::size_t{768}}) {
-    const auto made = Suballocator::create(kSlab, {.alignment = alignment});
+    const auto made = Suballocator::create(kArenaSlab, {.alignment = alignment});
     ASSERT_FALSE(made.ok());
     EXPECT_EQ(made.error().code, Code::invalid_argument);
   }
@@ -54,60 +54,60 @@ TEST(Suballocator, RoundsUpToTheAlignmentAndStartsOnIt) {
 }
 
 TEST(Suballocator, ZeroBytesIsAMistakeOfTheCaller) {
-  Suballocator arena = make(kSlab);
+  Suballocator arena = make(kArenaSlab);
   const auto refused = arena.allocate(0);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::invalid_argument);
 }
 
 TEST(Suballocator, SizesThatWouldOverflowAreExhaustedNotWrapped) {
-  Suballocator arena = make(4 * kSlab);
-  ASSERT_TRUE(arena.add_region(0, 4 * kSlab).ok());
+  Suballocator arena = make(4 * kArenaSlab);
+  ASSERT_TRUE(arena.add_region(0, 4 * kArenaSlab).ok());
   for (const std::size_t bytes :
-       {4 * kSlab + 1, std::numeric_limits<std::size_t>::max(),
+       {4 * kArenaSlab + 1, std::numeric_limits<std::size_t>::max(),
         std::numeric_limits<std::size_t>::max() - 510, std::size_t{1} << 63}) {
     const auto refused = arena.allocate(bytes);
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code, Code::resource_exhausted);
   }
-  EXPECT_TRUE(arena.allocate(4 * kSlab).ok());
+  EXPECT_TRUE(arena.allocate(4 * kArenaSlab).ok());
 }
 
 TEST(Suballocator, RegionsMustBeAlignedInsideAndDisjoint) {
-  Suballocator arena = make(4 * kSlab);
-  expect_code(arena.add_region(1, kSlab), Code::invalid_argument);
+  Suballocator arena = make(4 * kArenaSlab);
+  expect_code(arena.add_region(1, kArenaSlab), Code::invalid_argument);
   expect_code(arena.add_region(0, 0), Code::invalid_argument);
   expect_code(arena.add_region(0, kGranule + 1), Code::invalid_argument);
-  expect_code(arena.add_region(3 * kSlab, 2 * kSlab), Code::invalid_argument);
-  expect_code(arena.add_region(4 * kSlab, std::numeric_limits<std::size_t>::max() - 511),
+  expect_code(arena.add_region(3 * kArenaSlab, 2 * kArenaSlab), Code::invalid_argument);
+  expect_code(arena.add_region(4 * kArenaSlab, std::numeric_limits<std::size_t>::max() - 511),
               Code::invalid_argument);
-  ASSERT_TRUE(arena.add_region(kSlab, kSlab).ok());
-  expect_code(arena.add_region(kSlab, kSlab), Code::already_exists);
-  expect_code(arena.add_region(0, kSlab + kGranule), Code::already_exists);
-  expect_code(arena.add_region(2 * kSlab - kGranule, kSlab), Code::already_exists);
-  EXPECT_TRUE(arena.add_region(0, kSlab).ok());
-  EXPECT_TRUE(arena.add_region(2 * kSlab, kSlab).ok());
+  ASSERT_TRUE(arena.add_region(kArenaSlab, kArenaSlab).ok());
+  expect_code(arena.add_region(kArenaSlab, kArenaSlab), Code::already_exists);
+  expect_code(arena.add_region(0, kArenaSlab + kGranule), Code::already_exists);
+  expect_code(arena.add_region(2 * kArenaSlab - kGranule, kArenaSlab), Code::already_exists);
+  EXPECT_TRUE(arena.add_region(0, kArenaSlab).ok());
+  EXPECT_TRUE(arena.add_region(2 * kArenaSlab, kArenaSlab).ok());
   EXPECT_EQ(arena.stats().free_blocks, 1U);
 }
 
 TEST(Suballocator, AnAllocationSpansNeighbouringRegionsAddedInAnyOrder) {
-  Suballocator arena = make(3 * kSlab);
-  ASSERT_TRUE(arena.add_region(2 * kSlab, kSlab).ok());
-  ASSERT_TRUE(arena.add_region(0, kSlab).ok());
-  EXPECT_EQ(arena.allocate(kSlab + 1).error().code, Code::resource_exhausted);
-  ASSERT_TRUE(arena.add_region(kSlab, kSlab).ok());
-  const auto spanning = arena.allocate(3 * kSlab);
+  Suballocator arena = make(3 * kArenaSlab);
+  ASSERT_TRUE(arena.add_region(2 * kArenaSlab, kArenaSlab).ok());
+  ASSERT_TRUE(arena.add_region(0, kArenaSlab).ok());
+  EXPECT_EQ(arena.allocate(kArenaSlab + 1).error().code, Code::resource_exhausted);
+  ASSERT_TRUE(arena.add_region(kArenaSlab, kArenaSlab).ok());
+  const auto spanning = arena.allocate(3 * kArenaSlab);
   ASSERT_TRUE(spanning.ok());
   EXPECT_EQ(spanning->offset, 0U);
   for (std::size_t slab = 0; slab < 3; ++slab) {
-    EXPECT_EQ(arena.allocations_in(slab * kSlab, kSlab), std::vector{*spanning});
-    EXPECT_FALSE(arena.region_empty(slab * kSlab, kSlab));
+    EXPECT_EQ(arena.allocations_in(slab * kArenaSlab, kArenaSlab), std::vector{*spanning});
+    EXPECT_FALSE(arena.region_empty(slab * kArenaSlab, kArenaSlab));
   }
 }
 
 TEST(Suballocator, FreeingTwiceOrSomethingElseIsRefusedAndChangesNothing) {
-  Suballocator arena = make(kSlab);
-  ASSERT_TRUE(arena.add_region(0, kSlab).ok());
+  Suballocator arena = make(kArenaSlab);
+  ASSERT_TRUE(arena.add_region(0, kArenaSlab).ok());
   const auto first = arena.allocate(1024);
   ASSERT_TRUE(first.ok());
   Allocation wrong = *first;
@@ -131,59 +131,59 @@ TEST(Suballocator, FreeingTwiceOrSomethingElseIsRefusedAndChangesNothing) {
 }
 
 TEST(Suballocator, ARetiredRegionGivesNothingAndEmptiesAsItsBlocksAreFreed) {
-  Suballocator arena = make(2 * kSlab);
-  ASSERT_TRUE(arena.add_region(0, kSlab).ok());
-  ASSERT_TRUE(arena.add_region(kSlab, kSlab).ok());
-  const auto inside = arena.allocate(kSlab / 2);  // in the first slab
-  const auto spanning = arena.allocate(kSlab);    // across the boundary
+  Suballocator arena = make(2 * kArenaSlab);
+  ASSERT_TRUE(arena.add_region(0, kArenaSlab).ok());
+  ASSERT_TRUE(arena.add_region(kArenaSlab, kArenaSlab).ok());
+  const auto inside = arena.allocate(kArenaSlab / 2);  // in the first slab
+  const auto spanning = arena.allocate(kArenaSlab);    // across the boundary
   ASSERT_TRUE(inside.ok() && spanning.ok());
-  ASSERT_TRUE(arena.retire_region(0, kSlab).ok());
-  ASSERT_TRUE(arena.retire_region(0, kSlab).ok());  // twice does nothing
-  EXPECT_EQ(arena.stats().retired_bytes, kSlab);
-  EXPECT_EQ(arena.stats().free_bytes, kSlab / 2);
-  EXPECT_EQ(arena.allocations_in(0, kSlab), (std::vector{*inside, *spanning}));
+  ASSERT_TRUE(arena.retire_region(0, kArenaSlab).ok());
+  ASSERT_TRUE(arena.retire_region(0, kArenaSlab).ok());  // twice does nothing
+  EXPECT_EQ(arena.stats().retired_bytes, kArenaSlab);
+  EXPECT_EQ(arena.stats().free_bytes, kArenaSlab / 2);
+  EXPECT_EQ(arena.allocations_in(0, kArenaSlab), (std::vector{*inside, *spanning}));
 
   ASSERT_TRUE(arena.free(*inside).ok());
-  EXPECT_EQ(arena.stats().free_bytes, kSlab / 2);  // it left, rather than coming back
-  expect_code(arena.remove_region(0, kSlab), Code::failed_precondition);
+  EXPECT_EQ(arena.stats().free_bytes, kArenaSlab / 2);  // it left, rather than coming back
+  expect_code(arena.remove_region(0, kArenaSlab), Code::failed_precondition);
   ASSERT_TRUE(arena.free(*spanning).ok());
-  EXPECT_EQ(arena.stats().free_bytes, kSlab);  // its half in the second slab came back
-  EXPECT_TRUE(arena.region_empty(0, kSlab));
-  EXPECT_TRUE(arena.remove_region(0, kSlab).ok());
+  EXPECT_EQ(arena.stats().free_bytes, kArenaSlab);  // its half in the second slab came back
+  EXPECT_TRUE(arena.region_empty(0, kArenaSlab));
+  EXPECT_TRUE(arena.remove_region(0, kArenaSlab).ok());
   EXPECT_EQ(arena.stats().retired_bytes, 0U);
-  EXPECT_EQ(arena.allocate(kSlab + 1).error().code, Code::resource_exhausted);
+  EXPECT_EQ(arena.allocate(kArenaSlab + 1).error().code, Code::resource_exhausted);
 }
 
 TEST(Suballocator, ABlockAcrossTwoRetiredRegionsLeavesThroughBoth) {
-  Suballocator arena = make(4 * kSlab);
+  Suballocator arena = make(4 * kArenaSlab);
   for (std::size_t slab = 0; slab < 4; ++slab) {
-    ASSERT_TRUE(arena.add_region(slab * kSlab, kSlab).ok());
+    ASSERT_TRUE(arena.add_region(slab * kArenaSlab, kArenaSlab).ok());
   }
-  const auto all = arena.allocate(4 * kSlab);
+  const auto all = arena.allocate(4 * kArenaSlab);
   ASSERT_TRUE(all.ok());
   for (const std::size_t slab : {std::size_t{0}, std::size_t{1}, std::size_t{3}}) {
-    ASSERT_TRUE(arena.retire_region(slab * kSlab, kSlab).ok());
+    ASSERT_TRUE(arena.retire_region(slab * kArenaSlab, kArenaSlab).ok());
   }
   ASSERT_TRUE(arena.free(*all).ok());
-  EXPECT_EQ(arena.stats().free_bytes, kSlab);
+  EXPECT_EQ(arena.stats().free_bytes, kArenaSlab);
   EXPECT_EQ(arena.stats().free_blocks, 1U);
-  const auto rest = arena.allocate(kSlab);
+  const auto rest = arena.allocate(kArenaSlab);
   ASSERT_TRUE(rest.ok());
-  EXPECT_EQ(rest->offset, 2 * kSlab);
+  EXPECT_EQ(rest->offset, 2 * kArenaSlab);
 }
 
 TEST(Suballocator, ARegionMayReturnOnceRemovedAndNotBefore) {
-  Suballocator arena = make(2 * kSlab);
-  ASSERT_TRUE(arena.add_region(0, kSlab).ok());
-  expect_code(arena.retire_region(kSlab, kSlab), Code::not_found);
-  expect_code(arena.retire_region(0, kSlab / 2), Code::not_found);
-  expect_code(arena.remove_region(0, kSlab), Code::failed_precondition);
-  ASSERT_TRUE(arena.retire_region(0, kSlab).ok());
-  expect_code(arena.add_region(0, kSlab), Code::already_exists);
-  ASSERT_TRUE(arena.remove_region(0, kSlab).ok());
-  expect_code(arena.remove_region(0, kSlab), Code::not_found);
-  ASSERT_TRUE(arena.add_region(0, 2 * kSlab).ok());  // another size is fine
-  EXPECT_TRUE(arena.allocate(2 * kSlab).ok());
+  Suballocator arena = make(2 * kArenaSlab);
+  ASSERT_TRUE(arena.add_region(0, kArenaSlab).ok());
+  expect_code(arena.retire_region(kArenaSlab, kArenaSlab), Code::not_found);
+  expect_code(arena.retire_region(0, kArenaSlab / 2), Code::not_found);
+  expect_code(arena.remove_region(0, kArenaSlab), Code::failed_precondition);
+  ASSERT_TRUE(arena.retire_region(0, kArenaSlab).ok());
+  expect_code(arena.add_region(0, kArenaSlab), Code::already_exists);
+  ASSERT_TRUE(arena.remove_region(0, kArenaSlab).ok());
+  expect_code(arena.remove_region(0, kArenaSlab), Code::not_found);
+  ASSERT_TRUE(arena.add_region(0, 2 * kArenaSlab).ok());  // another size is fine
+  EXPECT_TRUE(arena.allocate(2 * kArenaSlab).ok());
 }
 
 TEST(Suballocator, FragmentationIsTheShareOfFreeBytesOutsideTheLargestBlock) {

@@ -15,14 +15,14 @@ using Sizes = std::vector<std::uint64_t>;
 constexpr std::uint64_t kCapacity = 12'000;
 
 // No margins, and moves enough: the guarantee itself.
-constexpr PackerOptions plain{
+constexpr PackerOptions kNoMargins{
     .watermark = 0, .max_moves = 100'000, .near_slack = 0, .block_tokens = 1};
 
 Cluster cluster_of(const std::string& policy, std::uint64_t engines,
                    std::uint64_t capacity = kCapacity) {
   Cluster::Packers one;
-  one.push_back(make_packer(policy, plain).value());
-  Cluster cluster(std::move(one), plain);
+  one.push_back(make_packer(policy, kNoMargins).value());
+  Cluster cluster(std::move(one), kNoMargins);
   for (std::uint64_t id = 1; id <= engines; ++id) {
     EXPECT_TRUE(cluster.join({.id = EngineId{id}, .kv_tokens = capacity}));
   }
@@ -180,8 +180,8 @@ TEST_P(Exact, AfterAnySequenceFourThirdsOfTheBestPackingAndTwo) {
   for (std::uint64_t seed = 1; seed <= 400 && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Cluster::Packers one;
-    one.push_back(make_packer(GetParam(), plain).value());
-    Cluster cluster(std::move(one), plain);
+    one.push_back(make_packer(GetParam(), kNoMargins).value());
+    Cluster cluster(std::move(one), kNoMargins);
     play(cluster, {.seed = seed,
                    .epochs = 10,
                    .capacity = 1000,
@@ -223,8 +223,8 @@ TEST(TenMoves, OneEventNeedsSeldomMore) {
   for (std::uint64_t seed = 1; seed <= 30 && !::testing::Test::HasFailure(); ++seed) {
     std::mt19937_64 random(seed);
     Cluster::Packers one;
-    one.push_back(make_packer("mell", plain).value());
-    Cluster cluster(std::move(one), plain);
+    one.push_back(make_packer("mell", kNoMargins).value());
+    Cluster cluster(std::move(one), kNoMargins);
     for (std::uint64_t id = 1; id <= 60; ++id) {
       ASSERT_TRUE(cluster.join({.id = EngineId{id}, .kv_tokens = 1000}));
     }

@@ -8,7 +8,7 @@ namespace {
 constexpr double kDecodes = 0.01;  // seconds that an iteration takes without prompts
 
 // Each token of a prompt adds its seconds to an iteration.
-class AutoPrompts : public testing::Test {
+class AutoPrompts : public ::testing::Test {
  protected:
   static SchedulerOptions roomy(double seconds_per_token) {
     SchedulerOptions wanted = options(seconds_per_token);

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
-#include <limits>
 
 #include "systems/sharing/decide/ggml_types.hpp"
 #include "systems/sharing/decide/piece_reader.hpp"
@@ -13,12 +13,11 @@
 namespace aqua::sharing {
 namespace {
 
-constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-constexpr std::uint32_t kF16 = 1, kQ4_0 = 2, kF32 = 0;
+constexpr std::uint32_t kGgufF16 = 1, kGgufQ4_0 = 2, kGgufF32 = 0;
 constexpr std::uint32_t kUint32 = 4, kFloat = 6, kText = 8, kArray = 9, kUint64 = 10;
 
 // Three tensors, not in the order of their bytes, behind metadata of every form.
-GgufFile example() {
+GgufFile example_file() {
   GgufFile file;
   file.entries = {
       GgufFile::entry("general.name", kText, text_bytes("smol")),
@@ -27,25 +26,25 @@ GgufFile example() {
       GgufFile::entry("a.ids", kArray, u32_bytes(kUint32) + u64_bytes(2) + u64_bytes(1)),
       GgufFile::entry("a.tokens", kArray,
                       u32_bytes(kText) + u64_bytes(2) + text_bytes("") + text_bytes("ab"))};
-  file.tensors = {{"norm", {8}, kF32, 192},
-                  {"ffn", {64, 4}, kQ4_0, 0},  // 8 blocks of 18 bytes
-                  {"attn", {4, 3, 2}, kF16, 256}};
+  file.tensors = {{"norm", {8}, kGgufF32, 192},
+                  {"ffn", {64, 4}, kGgufQ4_0, 0},  // 8 blocks of 18 bytes
+                  {"attn", {4, 3, 2}, kGgufF16, 256}};
   file.data_bytes = 256 + 48;
   return file;
 }
 
-Result<std::vector<FileTensor>> read(const std::string& bytes) {
+Result<std::vector<FileTensor>> read_gguf(const std::string& bytes) {
   BytesSource source(bytes);
   return read_tensor_list(source, 5);
 }
 
 TEST(Gguf, TensorsComeInTheOrderOfTheirBytesWithTheOutermostAxisFirst) {
-  const GgufFile file = example();
+  const GgufFile file = example_file();
   const std::uint64_t data = file.header().size();
   for (const std::uint32_t version : {2U, 3U}) {
     GgufFile same = file;
     same.version = version;
-    const auto tensors = read(same.bytes());
+    const auto tensors = read_gguf(same.bytes());
     ASSERT_TRUE(tensors.ok()) << tensors.error().message;
     const ElementType q4{.name = "Q4_0", .elements = 32, .bytes = 18};
     const std::vector<FileTensor> expected = {
@@ -57,12 +56,12 @@ TEST(Gguf, TensorsComeInTheOrderOfTheirBytesWithTheOutermostAxisFirst) {
 }
 
 TEST(Gguf, TheFilesOwnAlignmentCounts) {
-  GgufFile file = example();
+  GgufFile file = example_file();
   file.alignment = 128;
   file.entries.push_back(GgufFile::entry("general.alignment", kUint32, u32_bytes(128)));
   file.tensors[0].offset = 384;
   file.data_bytes = 512;
-  const auto tensors = read(file.bytes());
+  const auto tensors = read_gguf(file.bytes());
   ASSERT_TRUE(tensors.ok()) << tensors.error().message;
   EXPECT_EQ(tensors->front().offset, file.header().size());
   EXPECT_EQ(tensors->front().offset % 128, 0U);
@@ -72,11 +71,11 @@ TEST(Gguf, TheFilesOwnAlignmentCounts) {
 }
 
 TEST(Gguf, FilesWithoutTensorsAndTensorsWithoutElementsAreTaken) {
-  EXPECT_TRUE(read(GgufFile{}.bytes()).value().empty());
+  EXPECT_TRUE(read_gguf(GgufFile{}.bytes()).value().empty());
   GgufFile file;
-  file.tensors = {{"none", {0, 7}, kF16, 0}, {"one", {}, kF16, 0}};
+  file.tensors = {{"none", {0, 7}, kGgufF16, 0}, {"one", {}, kGgufF16, 0}};
   file.data_bytes = 2;
-  const auto tensors = read(file.bytes());
+  const auto tensors = read_gguf(file.bytes());
   ASSERT_TRUE(tensors.ok()) << tensors.error().message;
   EXPECT_EQ((*tensors)[0].bytes, 0U);
   EXPECT_EQ((*tensors)[0].shape, (std::vector<std::uint64_t>{7, 0}));
@@ -146,18 +145,19 @@ TEST(Gguf, LiesAreNamed) {
       {"of version 4;", [](auto& f) { f.version = 4; }, Code::unimplemented},
       {"of version 0;", [](auto& f) { f.version = 0; }, Code::unimplemented},
       {"big endian", [](auto& f) { f.version = 3U << 24; }, Code::unimplemented},
-      {"entries of metadata do not fit", [](auto& f) { f.entry_count = kMost - 5; }},
-      {"tensors do not fit", [](auto& f) { f.tensor_count = kMost - 3; }},
+      {"entries of metadata do not fit", [](auto& f) { f.entry_count = UINT64_MAX - 5; }},
+      {"tensors do not fit", [](auto& f) { f.tensor_count = UINT64_MAX - 3; }},
       {"tensors do not fit", [](auto& f) { f.tensor_count = 100; }},
       {"metadata of the unknown type 13", add(GgufFile::entry("k", 13, ""))},
       {"metadata of the unknown type 13", array(13, 0)},
       {"nested arrays", array(kArray, 1), Code::unimplemented},
-      {"values does not fit", array(kUint64, kMost)},
-      {"values does not fit", array(kText, kMost)},
+      {"values does not fit", array(kUint64, UINT64_MAX)},
+      {"values does not fit", array(kText, UINT64_MAX)},
       {"values does not fit", array(0, 10'000)},
       {"bytes expected", array(kText, 20)},
-      {"18446744073709551615 bytes expected", add(u64_bytes(kMost))},
-      {"18446744073709551615 bytes expected", add(GgufFile::entry("k", kText, u64_bytes(kMost)))},
+      {"18446744073709551615 bytes expected", add(u64_bytes(UINT64_MAX))},
+      {"18446744073709551615 bytes expected",
+       add(GgufFile::entry("k", kText, u64_bytes(UINT64_MAX)))},
       {"is of type 10, not a uint32", add(GgufFile::entry("general.alignment", kUint64, ""))},
       {"is 48, which is no power", add(GgufFile::entry("general.alignment", 4, u32_bytes(48)))},
       {"is 0, which is no power", add(GgufFile::entry("general.alignment", 4, u32_bytes(0)))},
@@ -179,27 +179,28 @@ TEST(Gguf, LiesAreNamed) {
        }},
       {"ffn: its offset 8 is no multiple of the alignment 32",
        [](auto& f) { f.tensors[1].offset = 8; }},
-      {"ffn: its offset is beyond any file", [](auto& f) { f.tensors[1].offset = kMost - 31; }},
+      {"ffn: its offset is beyond any file",
+       [](auto& f) { f.tensors[1].offset = UINT64_MAX - 31; }},
       {"attn: bytes ", [](auto& f) { f.data_bytes -= 1; }},
       {"attn: bytes ", [](auto& f) { f.tensors[2].offset = 1ULL << 40; }},
       {"norm: has bytes of ffn", [](auto& f) { f.tensors[0].offset = 128; }},
   };
   for (const Lie& lie : lies) {
-    GgufFile file = example();
+    GgufFile file = example_file();
     lie.tell(file);
     EXPECT_TRUE(refused(file.bytes(), lie.code, lie.why)) << lie.why;
   }
 }
 
 TEST(Gguf, AFileThatIsCutShortAnywhereIsRefused) {
-  const std::string whole = example().bytes();
+  const std::string whole = example_file().bytes();
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    EXPECT_FALSE(read(whole.substr(0, length)).ok()) << length;
+    EXPECT_FALSE(read_gguf(whole.substr(0, length)).ok()) << length;
   }
 }
 
 TEST(Gguf, NeitherMetadataNorWeightsAreReadWhole) {
-  GgufFile file = example();
+  GgufFile file = example_file();
   file.entries.push_back(
       GgufFile::entry("big", kText, text_bytes(std::string(std::size_t{4} << 20, 't'))));
   file.tensors.push_back({"big", {std::uint64_t{4} << 20}, 24, 320});
@@ -212,21 +213,21 @@ TEST(Gguf, NeitherMetadataNorWeightsAreReadWhole) {
 
 TEST(Gguf, NumbersThatLieAcrossTwoPiecesAreReadWhole) {
   for (std::size_t more = 0; more < 200; ++more) {
-    GgufFile file = example();
+    GgufFile file = example_file();
     const std::size_t length = PieceReader::kPieceBytes - 200 + more;
     // Read, not skipped: texts of no bytes, and one that shifts what follows.
     std::string texts = u32_bytes(kText) + u64_bytes(length / 8);
     for (std::size_t i = 0; i + 1 < length / 8; ++i) texts += u64_bytes(0);
     texts += text_bytes(std::string(length % 8, 't'));
     file.entries.insert(file.entries.begin(), GgufFile::entry("k", kArray, texts));
-    const auto tensors = read(file.bytes());
+    const auto tensors = read_gguf(file.bytes());
     ASSERT_TRUE(tensors.ok()) << tensors.error().message;
     EXPECT_EQ(tensors->front().offset, file.header().size());
   }
 }
 
 TEST(Gguf, WhatTheSourceFailsWithIsReturned) {
-  BytesSource source(example().bytes());
+  BytesSource source(example_file().bytes());
   for (const std::uint64_t offset : {0U, 8U, 64U}) {
     source.fail_behind(offset);
     EXPECT_EQ(read_tensor_list(source, 0).error().code, Code::unavailable);

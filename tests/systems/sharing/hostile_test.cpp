@@ -32,9 +32,9 @@ namespace {
 namespace keeper = aqua::keeper;
 using namespace aqua::literals;
 
-constexpr std::size_t kBytes = 2_MiB;
+constexpr std::size_t kSlabBytes = 2_MiB;
 
-UniqueFd slab(int seals, std::size_t bytes = kBytes) {
+UniqueFd slab(int seals, std::size_t bytes = kSlabBytes) {
   UniqueFd fd = create_memfd("not-quite-a-slab");
   EXPECT_EQ(::ftruncate(fd.get(), static_cast<off_t>(bytes)), 0);
   EXPECT_EQ(::fcntl(fd.get(), F_ADD_SEALS, seals), 0);
@@ -105,7 +105,7 @@ TEST_F(HostileClients, AReaderCannotChangeAByte) {
 
 TEST_F(HostileClients, SlabsThatSomebodyCouldStillWriteAreRefused) {
   const CopyId copy = begin("1");
-  const wire::Add one{.copy = copy, .bytes = {kBytes}};
+  const wire::Add one{.copy = copy, .bytes = {kSlabBytes}};
   const UniqueFd sealed = slab(kSealedForGood);
   for (const int seals :
        {F_SEAL_SHRINK | F_SEAL_GROW, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
@@ -116,10 +116,10 @@ TEST_F(HostileClients, SlabsThatSomebodyCouldStillWriteAreRefused) {
   UniqueFd file(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   refused(one, {file.get()}, Code::invalid_argument, "not a memfd");
   refused(one, {}, Code::invalid_argument, "1 sizes with 0 descriptors");
-  refused({wire::Add{.copy = copy, .bytes = {kBytes, kBytes}}}, {sealed.get(), file.get()},
+  refused({wire::Add{.copy = copy, .bytes = {kSlabBytes, kSlabBytes}}}, {sealed.get(), file.get()},
           Code::invalid_argument, "not a memfd");
-  refused({wire::Add{.copy = copy, .bytes = {kBytes + 1}}}, {sealed.get()}, Code::invalid_argument,
-          "has 2097152");
+  refused({wire::Add{.copy = copy, .bytes = {kSlabBytes + 1}}}, {sealed.get()},
+          Code::invalid_argument, "has 2097152");
   refused({wire::Add{.copy = copy, .bytes = {0}}}, {sealed.get()}, Code::invalid_argument,
           "no bytes");
   EXPECT_EQ(list_models(keeper_.socket())->front().bytes, 0U) << "nothing of all that was kept";
@@ -133,7 +133,8 @@ TEST_F(HostileClients, WhatIsNoFileIsTakenForMemoryOfADeviceAndSaidToBeUnprotect
   const UniqueFd device(::eventfd(0, EFD_CLOEXEC));
   const UniqueFd text = seal_text("{}").value();
   ASSERT_TRUE(
-      call(wire::Add{.copy = copy, .bytes = {kBytes, kBytes}}, {sealed.get(), device.get()}).ok());
+      call(wire::Add{.copy = copy, .bytes = {kSlabBytes, kSlabBytes}}, {sealed.get(), device.get()})
+          .ok());
   ASSERT_TRUE(call(wire::Commit{.copy = copy}, {text.get()}).ok());
   const auto attached =
       call(wire::Attach{.shard = {.model = "small", .version = "1"}, .device = {}});
@@ -145,7 +146,7 @@ TEST_F(HostileClients, WhatIsNoFileIsTakenForMemoryOfADeviceAndSaidToBeUnprotect
 TEST_F(HostileClients, ASocketIsNoSlab) {
   const CopyId copy = begin("1");
   const UniqueFd own(connect_seqpacket(keeper_.socket()).value());
-  refused(wire::Add{.copy = copy, .bytes = {kBytes}}, {own.get()}, Code::invalid_argument,
+  refused(wire::Add{.copy = copy, .bytes = {kSlabBytes}}, {own.get()}, Code::invalid_argument,
           "no memory");
 }
 
@@ -157,7 +158,7 @@ TEST_F(HostileClients, ACopyWithoutSlabsIsNotCommitted) {
 TEST_F(HostileClients, AManifestThatIsNoSealedTextIsRefused) {
   const CopyId copy = begin("1");
   const UniqueFd sealed = slab(kSealedForGood);
-  ASSERT_TRUE(call(wire::Add{.copy = copy, .bytes = {kBytes}}, {sealed.get()}).ok());
+  ASSERT_TRUE(call(wire::Add{.copy = copy, .bytes = {kSlabBytes}}, {sealed.get()}).ok());
   const UniqueFd open_file = create_memfd("unsealed");
   refused(wire::Commit{.copy = copy}, {open_file.get()}, Code::invalid_argument, "has seals");
   refused(wire::Commit{.copy = copy}, {}, Code::invalid_argument, "0 descriptors");
@@ -176,7 +177,7 @@ TEST_F(HostileClients, WhatIsAnothersCannotBeFilledCommittedOrRead) {
   const auto code = [](const Result<KeeperClient::Answer>& answer) {
     return answer.ok() ? Code::internal : answer.error().code;
   };
-  EXPECT_EQ(code(other.call(wire::Add{.copy = copy, .bytes = {kBytes}}, {&fd, 1})),
+  EXPECT_EQ(code(other.call(wire::Add{.copy = copy, .bytes = {kSlabBytes}}, {&fd, 1})),
             Code::not_found);
   EXPECT_EQ(code(other.call(wire::Commit{.copy = copy}, {&manifest, 1})), Code::not_found);
   EXPECT_EQ(code(other.call(wire::Fetch{.copy = copy})), Code::not_found);
@@ -199,7 +200,7 @@ TEST_F(HostileClients, ALyingManifestIsNotAttached) {
       {"a view of", [](Manifest& m) { m.tensors[0].view_of = 1; }},
       {"manifest of other", [](Manifest& m) { m.model = "other"; }},
       {"small 77", [](Manifest& m) { m.version = "77"; }},
-      {"3 in the manifest", [](Manifest& m) { m.slabs.push_back(kBytes); }},
+      {"3 in the manifest", [](Manifest& m) { m.slabs.push_back(kSlabBytes); }},
       {"slab 1 of 2097152 bytes", [](Manifest& m) { m.slabs[1] *= 2; }},
   };
   int number = 0;
@@ -211,7 +212,8 @@ TEST_F(HostileClients, ALyingManifestIsNotAttached) {
     const CopyId copy = call(wire::Publish{.shard = shard, .device = device})->reply.copy;
     const UniqueFd a = slab(kSealedForGood);
     const UniqueFd b = slab(kSealedForGood);
-    ASSERT_TRUE(call(wire::Add{.copy = copy, .bytes = {kBytes, kBytes}}, {a.get(), b.get()}).ok());
+    ASSERT_TRUE(
+        call(wire::Add{.copy = copy, .bytes = {kSlabBytes, kSlabBytes}}, {a.get(), b.get()}).ok());
     const UniqueFd text = seal_text(to_json(manifest)).value();
     ASSERT_TRUE(call(wire::Commit{.copy = copy}, {text.get()}).ok());
     for (const std::string& wanted : {shard.version, std::string()}) {  // it is the newest, too
@@ -235,7 +237,8 @@ TEST_F(HostileClients, ADigestThatIsNotOfTheBytesIsFoundByVerifying) {
           ->reply.copy;
   const UniqueFd a = slab(kSealedForGood);
   const UniqueFd b = slab(kSealedForGood);
-  ASSERT_TRUE(call(wire::Add{.copy = copy, .bytes = {kBytes, kBytes}}, {a.get(), b.get()}).ok());
+  ASSERT_TRUE(
+      call(wire::Add{.copy = copy, .bytes = {kSlabBytes, kSlabBytes}}, {a.get(), b.get()}).ok());
   const UniqueFd text = seal_text(to_json(small_model("1"))).value();
   ASSERT_TRUE(call(wire::Commit{.copy = copy}, {text.get()}).ok());
   SharedWeights weights =
@@ -300,7 +303,8 @@ TEST(KeeperLimits, SlabsAndCopiesAreBounded) {
   const CopyId copy = publish("1")->reply.copy;
   const UniqueFd one = slab(kSealedForGood);
   const std::vector<int> three(3, one.get());
-  const auto added = client.call(wire::Add{.copy = copy, .bytes = {kBytes, kBytes, kBytes}}, three);
+  const auto added =
+      client.call(wire::Add{.copy = copy, .bytes = {kSlabBytes, kSlabBytes, kSlabBytes}}, three);
   ASSERT_FALSE(added.ok());
   EXPECT_EQ(added.error().code, Code::resource_exhausted);
   ASSERT_TRUE(publish("2").ok());

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
-#include <limits>
 #include <numeric>
 #include <random>
 
@@ -17,7 +17,6 @@ namespace {
 using Bytes = std::vector<std::uint8_t>;
 using Runs = std::vector<Run>;  // within a test, Run is a member of it
 
-constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 const ElementType kF16{.name = "F16", .bytes = 2};
 const ElementType kQ4_0{.name = "Q4_0", .elements = 32, .bytes = 18};
 
@@ -33,7 +32,7 @@ FileTensor tensor(std::string name, const ElementType& type, std::vector<std::ui
 }
 
 // Two files, with a tensor to cut along its first axis, one along its last, and two left whole.
-std::vector<FileTensor> example() {
+std::vector<FileTensor> example_tensors() {
   return {tensor("blk.0.up", kF16, {8, 6}, 1000), tensor("blk.0.down", kQ4_0, {3, 128}, 2000),
           tensor("norm", kF16, {5}, 64, 1), tensor("none", kF16, {0, 4}, 74, 1)};
 }
@@ -48,7 +47,7 @@ LoadOptions options(std::uint32_t shard = 0, std::uint32_t shards = 1) {
 }
 
 TEST(LoadPlan, ASingleShardHasOneRunForEachTensor) {
-  const auto plan = make_load_plan(example(), options());
+  const auto plan = make_load_plan(example_tensors(), options());
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   const Runs expected = {{0, 0, 1000, 0, 96}, {1, 0, 2000, 256, 216}, {2, 1, 64, 512, 10}};
   EXPECT_EQ(plan->runs, expected);
@@ -64,7 +63,7 @@ TEST(LoadPlan, ASingleShardHasOneRunForEachTensor) {
 }
 
 TEST(LoadPlan, AnOuterAxisIsOneRunAndAnInnerOneARunForEachRow) {
-  const auto plan = make_load_plan(example(), options(1, 2));
+  const auto plan = make_load_plan(example_tensors(), options(1, 2));
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   const Runs expected = {{0, 0, 1048, 0, 48},
                          {1, 0, 2036, 256, 36},
@@ -89,7 +88,7 @@ TEST(LoadPlan, AxesOfOneElementDoNotDivideRuns) {
 TEST(LoadPlan, ATensorStraddlesSlabs) {
   LoadOptions small = options();
   small.slab_bytes = 100;
-  const auto plan = make_load_plan(example(), small);
+  const auto plan = make_load_plan(example_tensors(), small);
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   EXPECT_EQ(plan->manifest.slabs, std::vector<std::uint64_t>(8, 100));
   EXPECT_EQ(plan->runs.size(), 3U);
@@ -140,8 +139,8 @@ TEST(LoadPlan, WhatCannotBePlannedIsNamed) {
        [](auto& t, auto&) { t[0] = tensor("blk.0.up", kF16, {}, 0); }},
       {"norm: bytes 64 to 64 + 11 are not those of its shape, 10",
        [](auto& t, auto&) { t[2].bytes = 11; }},
-      {"norm: bytes 18446744073709551615 to", [](auto& t, auto&) { t[2].offset = kMost; }},
-      {"norm: its shape takes more bytes", [](auto& t, auto&) { t[2].shape[0] = kMost; }},
+      {"norm: bytes 18446744073709551615 to", [](auto& t, auto&) { t[2].offset = UINT64_MAX; }},
+      {"norm: its shape takes more bytes", [](auto& t, auto&) { t[2].shape[0] = UINT64_MAX; }},
       {"blk.0.down: its shape does not fill", [](auto& t, auto&) { t[1].shape[1] = 100; }},
       {"type F16 has blocks of two sizes", [](auto& t, auto&) { t[3].type.bytes = 4; }},
       {"none: ends more than 281474976710656 bytes from the first",
@@ -162,7 +161,7 @@ TEST(LoadPlan, WhatCannotBePlannedIsNamed) {
        Code::resource_exhausted},
   };
   for (const Case& wrong : cases) {
-    std::vector<FileTensor> tensors = example();
+    std::vector<FileTensor> tensors = example_tensors();
     LoadOptions asked = options(0, 2);
     wrong.change(tensors, asked);
     const auto plan = make_load_plan(tensors, asked);

@@ -3,17 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace aqua::sharing {
 namespace {
 
-constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-
 // A fused tensor of 96 x 64 halves with two views, one of quantised blocks, and a scalar.
-Manifest example() {
+Manifest example_manifest() {
   Manifest manifest{.model = "smollm2", .version = "1"};
   manifest.slabs = {8192, 8192};
   manifest.types = {{.name = "F16", .elements = 1, .bytes = 2},
@@ -32,7 +30,7 @@ Manifest example() {
   return manifest;
 }
 
-::testing::AssertionResult refused(const Manifest& manifest, const std::string& why) {
+::testing::AssertionResult not_taken(const Manifest& manifest, const std::string& why) {
   const Result<void> checked = check(manifest);
   if (checked.ok()) return ::testing::AssertionFailure() << "taken";
   if (checked.error().code == Code::invalid_argument &&
@@ -42,7 +40,7 @@ Manifest example() {
 }
 
 TEST(Manifest, SaysWhereTensorsLie) {
-  const Manifest manifest = example();
+  const Manifest manifest = example_manifest();
   ASSERT_TRUE(check(manifest).ok()) << check(manifest).error().message;
   EXPECT_EQ(slab_bytes(manifest), 16384U);
   EXPECT_EQ(tensor_bytes(manifest, manifest.tensors[0]), 12288U) << "over both slabs";
@@ -52,20 +50,20 @@ TEST(Manifest, SaysWhereTensorsLie) {
 }
 
 TEST(Manifest, ComesBackFromJsonAsItWas) {
-  const auto parsed = parse_manifest(to_json(example()));
+  const auto parsed = parse_manifest(to_json(example_manifest()));
   ASSERT_TRUE(parsed.ok()) << parsed.error().message;
-  EXPECT_EQ(*parsed, example());
+  EXPECT_EQ(*parsed, example_manifest());
 }
 
 TEST(Manifest, DenseStridesHaveNoGaps) {
-  const Manifest manifest = example();
+  const Manifest manifest = example_manifest();
   EXPECT_EQ(dense_strides(manifest.types[0], {96, 64}), manifest.tensors[0].strides);
   EXPECT_EQ(dense_strides(manifest.types[1], {4, 64}), manifest.tensors[3].strides);
   EXPECT_TRUE(dense_strides(manifest.types[0], {}).empty());
 }
 
 TEST(Manifest, ATensorWithoutElementsHasNoBytes) {
-  Manifest manifest = example();
+  Manifest manifest = example_manifest();
   manifest.tensors[3].shape = {0, 64};
   EXPECT_TRUE(check(manifest).ok());
   EXPECT_EQ(tensor_bytes(manifest, manifest.tensors[3]), 0U);
@@ -86,7 +84,7 @@ TEST(Manifest, LiesAreNamed) {
       {"slabs of 0 bytes", [](Manifest& m) { m.slabs[1] = 0; }},
       {"slabs of",
        [](Manifest& m) {
-         m.slabs = {kMost, 2};
+         m.slabs = {UINT64_MAX, 2};
        }},
       {"F16 is there twice", [](Manifest& m) { m.types[1].name = "F16"; }},
       {"0 elements in", [](Manifest& m) { m.types[1].elements = 0; }},
@@ -100,10 +98,10 @@ TEST(Manifest, LiesAreNamed) {
        [](Manifest& m) { m.tensors[3].shape[1] = 63; }},
       {"ffn: its shape does not fill",
        [](Manifest& m) { m.tensors[3].shape.clear(), m.tensors[3].strides.clear(); }},
-      {"ffn: its shape does not fill", [](Manifest& m) { m.tensors[3].strides[0] = kMost; }},
-      {"ffn: its shape does not fill", [](Manifest& m) { m.tensors[3].shape[0] = kMost; }},
+      {"ffn: its shape does not fill", [](Manifest& m) { m.tensors[3].strides[0] = UINT64_MAX; }},
+      {"ffn: its shape does not fill", [](Manifest& m) { m.tensors[3].shape[0] = UINT64_MAX; }},
       {"of slabs of 16384", [](Manifest& m) { m.tensors[3].offset = 16384 - 142; }},
-      {"of slabs of 16384", [](Manifest& m) { m.tensors[3].offset = kMost - 1; }},
+      {"of slabs of 16384", [](Manifest& m) { m.tensors[3].offset = UINT64_MAX - 1; }},
       {"no multiples of 2", [](Manifest& m) { m.tensors[3].offset += 1; }},
       {"no multiples of 2", [](Manifest& m) { m.tensors[3].strides[0] -= 1; }},
       {"scale: has bytes of ffn", [](Manifest& m) { m.tensors[4].offset -= 2; }},
@@ -116,9 +114,9 @@ TEST(Manifest, LiesAreNamed) {
       {"heads: reaches beyond qkv", [](Manifest& m) { m.tensors[2].offset += 2; }},
   };
   for (const Lie& lie : lies) {
-    Manifest manifest = example();
+    Manifest manifest = example_manifest();
     lie.tell(manifest);
-    EXPECT_TRUE(refused(manifest, lie.why)) << lie.why;
+    EXPECT_TRUE(not_taken(manifest, lie.why)) << lie.why;
   }
 }
 
@@ -145,7 +143,7 @@ TEST(Manifest, JsonThatIsNoManifestIsNamed) {
       {"offset is missing", [](auto& j) { j["tensors"][0].erase("offset"); }},
   };
   for (const Text& text : texts) {
-    nlohmann::json json = nlohmann::json::parse(to_json(example()));
+    nlohmann::json json = nlohmann::json::parse(to_json(example_manifest()));
     text.damage(json);
     const auto parsed = parse_manifest(json.dump());
     ASSERT_FALSE(parsed.ok()) << text.why;

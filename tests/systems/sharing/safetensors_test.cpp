@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "tests/systems/sharing/model_bytes.hpp"
@@ -15,31 +15,29 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-
 Json entry(const char* dtype, std::vector<std::uint64_t> shape, std::uint64_t from,
            std::uint64_t to) {
   return {{"dtype", dtype}, {"shape", std::move(shape)}, {"data_offsets", {from, to}}};
 }
 
 // Three tensors in 76 bytes of data; by their names they come in another order.
-Json example() {
+Json example_header() {
   return {{"__metadata__", {{"format", "pt"}, {"shape", "no tensor"}}},
           {"b", entry("BF16", {4, 6}, 0, 48)},
           {"a", entry("F32", {6}, 48, 72)},
           {"c", entry("I32", {}, 72, 76)}};
 }
 
-Result<std::vector<FileTensor>> read(const std::string& bytes) {
+Result<std::vector<FileTensor>> read_safetensors(const std::string& bytes) {
   BytesSource source(bytes);
   return read_tensor_list(source, 3);
 }
 
 TEST(Safetensors, TensorsComeInTheOrderOfTheirBytes) {
   for (const char* padding : {"", "       "}) {
-    const std::string header = example().dump() + padding;
+    const std::string header = example_header().dump() + padding;
     const std::uint64_t data = 8 + header.size();
-    const auto tensors = read(safetensors_bytes(header, 76));
+    const auto tensors = read_safetensors(safetensors_bytes(header, 76));
     ASSERT_TRUE(tensors.ok()) << tensors.error().message;
     const std::vector<FileTensor> expected = {{"b", {"BF16", 1, 2}, {4, 6}, data, 48, 3},
                                               {"a", {"F32", 1, 4}, {6}, data + 48, 24, 3},
@@ -55,16 +53,16 @@ TEST(Safetensors, EveryDtypeHasItsBytes) {
       {"I32", 4},  {"F32", 4}, {"F64", 8}, {"I64", 8},     {"U64", 8}};
   for (const auto& [name, bytes] : types) {
     const Json header{{"x", entry(name, {3}, 0, std::uint64_t{3} * bytes)}};
-    const auto tensors = read(safetensors_bytes(header.dump(), 24));
+    const auto tensors = read_safetensors(safetensors_bytes(header.dump(), 24));
     ASSERT_TRUE(tensors.ok()) << tensors.error().message;
     EXPECT_EQ(tensors->front().type, (ElementType{name, 1, bytes}));
   }
 }
 
 TEST(Safetensors, FilesWithoutTensorsAndTensorsWithoutElementsAreTaken) {
-  EXPECT_TRUE(read(safetensors_bytes("{}", 0)).value().empty());
-  const Json header{{"x", entry("F32", {0, kMost, kMost}, 0, 0)}};
-  const auto tensors = read(safetensors_bytes(header.dump(), 0));
+  EXPECT_TRUE(read_safetensors(safetensors_bytes("{}", 0)).value().empty());
+  const Json header{{"x", entry("F32", {0, UINT64_MAX, UINT64_MAX}, 0, 0)}};
+  const auto tensors = read_safetensors(safetensors_bytes(header.dump(), 0));
   ASSERT_TRUE(tensors.ok()) << tensors.error().message;
   EXPECT_EQ(tensors->front().bytes, 0U);
 }
@@ -90,7 +88,7 @@ TEST(Safetensors, LiesAreNamed) {
        [](Json& j) { j["a"]["shape"] = std::vector<std::uint64_t>(9, 1); }},
       {"a: its shape takes more bytes than any",
        [](Json& j) {
-         j["a"]["shape"] = {kMost, 2};
+         j["a"]["shape"] = {UINT64_MAX, 2};
        }},
       {"a: data_offsets hold 24 bytes, its shape takes 28",
        [](Json& j) { j["a"]["shape"][0] = 7; }},
@@ -101,7 +99,7 @@ TEST(Safetensors, LiesAreNamed) {
       {"a: data_offsets are no range", [](Json& j) { j["a"]["data_offsets"].push_back(80); }},
       {"a: data_offsets are no range",
        [](Json& j) {
-         j["a"]["data_offsets"] = {kMost - 24, kMost};
+         j["a"]["data_offsets"] = {UINT64_MAX - 24, UINT64_MAX};
        }},
       {"a: data_offsets is missing", [](Json& j) { j["a"].erase("data_offsets"); }},
       {"a: has more than dtype, shape and data_offsets", [](Json& j) { j["a"]["more"] = 1; }},
@@ -125,7 +123,7 @@ TEST(Safetensors, LiesAreNamed) {
       {"nnn... is longer than 512", [](Json& j) { j[std::string(513, 'n')] = j["c"]; }},
   };
   for (const Lie& lie : lies) {
-    Json header = example();
+    Json header = example_header();
     lie.tell(header);
     EXPECT_TRUE(refused(safetensors_bytes(header.dump(), 76), lie.code, lie.why)) << lie.why;
   }
@@ -149,7 +147,7 @@ TEST(Safetensors, TextThatIsNoHeaderIsNamed) {
 }
 
 TEST(Safetensors, AHeaderLargerThanTheFileOrTheLimitIsRefusedUnread) {
-  for (const std::uint64_t length : {std::uint64_t{3}, std::uint64_t{100'000'001}, kMost}) {
+  for (const std::uint64_t length : {std::uint64_t{3}, std::uint64_t{100'000'001}, UINT64_MAX}) {
     BytesSource source(u64_bytes(length) + "{}");
     const auto tensors = read_tensor_list(source, 0);
     ASSERT_FALSE(tensors.ok());
@@ -160,14 +158,14 @@ TEST(Safetensors, AHeaderLargerThanTheFileOrTheLimitIsRefusedUnread) {
 }
 
 TEST(Safetensors, AFileThatIsCutShortAnywhereIsRefused) {
-  const std::string whole = safetensors_bytes(example().dump(), 76);
+  const std::string whole = safetensors_bytes(example_header().dump(), 76);
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    EXPECT_FALSE(read(whole.substr(0, length)).ok()) << length;
+    EXPECT_FALSE(read_safetensors(whole.substr(0, length)).ok()) << length;
   }
 }
 
 TEST(Safetensors, WhatTheSourceFailsWithIsReturned) {
-  BytesSource source(safetensors_bytes(example().dump(), 76));
+  BytesSource source(safetensors_bytes(example_header().dump(), 76));
   for (const std::uint64_t offset : {0U, 9U}) {
     source.fail_behind(offset);
     EXPECT_EQ(read_tensor_list(source, 0).error().code, Code::unavailable);
@@ -203,7 +201,7 @@ TEST(Safetensors, ATensorWithoutElementsMayBeAnywhere) {
     const nlohmann::json header{
         {"full", {{"dtype", "U8"}, {"shape", {8}}, {"data_offsets", {0, 8}}}},
         {"empty", {{"dtype", "F32"}, {"shape", {0, 4}}, {"data_offsets", {offset, offset}}}}};
-    return read(safetensors_bytes(header.dump(), 8));
+    return read_safetensors(safetensors_bytes(header.dump(), 8));
   };
   EXPECT_TRUE(with_empty_at(4).ok()) << "within another's bytes";
   EXPECT_TRUE(with_empty_at(800).ok()) << "behind the file's end";

@@ -12,7 +12,7 @@
 namespace aqua {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 enum class Role : std::uint8_t { none, lender, coordinator };
 
@@ -136,12 +136,12 @@ TEST(CommandLine, NamesWhatIsWrong) {
 TEST(CommandLine, HelpHasGroupsValuesAndDefaultsThatCanBeGiven) {
   Options options;
   const std::string help = line_of(options).help();
-  EXPECT_THAT(help, testing::StartsWith("Usage: play [options]\n"));
-  EXPECT_THAT(help, testing::ContainsRegex("Rare things:\n"));
-  EXPECT_THAT(help, testing::ContainsRegex("--steps N +of a dance \\(3\\)\n"));
-  EXPECT_THAT(help, testing::ContainsRegex("--rounds N +of it; default: as many as there are\n"));
-  EXPECT_THAT(help, testing::ContainsRegex("--role ROLE +who it is\n"));
-  EXPECT_THAT(help, testing::Not(HasSubstr("--parent")));
+  EXPECT_THAT(help, ::testing::StartsWith("Usage: play [options]\n"));
+  EXPECT_THAT(help, ::testing::ContainsRegex("Rare things:\n"));
+  EXPECT_THAT(help, ::testing::ContainsRegex("--steps N +of a dance \\(3\\)\n"));
+  EXPECT_THAT(help, ::testing::ContainsRegex("--rounds N +of it; default: as many as there are\n"));
+  EXPECT_THAT(help, ::testing::ContainsRegex("--role ROLE +who it is\n"));
+  EXPECT_THAT(help, ::testing::Not(HasSubstr("--parent")));
 }
 
 TEST(CommandLine, HelpFitsATerminalOf80Columns) {

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/wire/samples.hpp"
+
 namespace aqua::tool {
 namespace {
 
@@ -13,25 +15,19 @@ using groups::Rank;
 using groups::Role;
 using groups::State;
 using ::testing::HasSubstr;
+using wire::samples::id;
 using Words = std::vector<std::string_view>;
-
-template <typename Id>
-Id id_of(std::uint8_t byte) {
-  Id id;
-  id.bytes.fill(byte);
-  return id;
-}
 
 Group group_named(std::string name, std::uint8_t byte) {
   Group group;
-  group.id = id_of<groups::GroupId>(byte);
+  group.id = id<groups::GroupId>(byte);
   group.name = std::move(name);
   group.topology.decode = {2, 1};
   group.shape = {.model = "m", .dtype = "f16", .layout = "l"};
   group.state = State::sealing;
   group.term = 4;
   const auto add = [&](std::uint8_t who, const char* member, std::optional<Rank> rank) {
-    const auto client = id_of<ClientId>(who);
+    const auto client = id<ClientId>(who);
     group.members[client] = {.client = client, .name = member, .rank = rank, .marks = {}};
   };
   add(1, "first", Rank{Role::decode, 0, 0});

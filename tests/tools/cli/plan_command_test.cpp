@@ -14,7 +14,7 @@
 namespace aqua::tool {
 namespace {
 
-std::string trace() {
+std::string planned_trace() {
   std::ostringstream out;
   out << "num_prefill_tokens,num_decode_tokens\n";
   for (int i = 0; i < 200; ++i) out << 400 + i * 5 << ',' << 20 + i % 40 * 10 << '\n';
@@ -23,7 +23,7 @@ std::string trace() {
 
 class PlanCommand : public TraceCommand {
  protected:
-  PlanCommand() : TraceCommand(trace()) {}
+  PlanCommand() : TraceCommand(planned_trace()) {}
 
   Result<std::string> run(const std::vector<std::string>& arguments) override {
     const std::vector<std::string> always{"--trace", path("trace.csv"), "--simulated", "128"};

@@ -14,7 +14,7 @@
 namespace aqua::tool {
 namespace {
 
-std::string trace() {
+std::string timed_trace() {
   std::ostringstream out;
   out << "TIMESTAMP,ContextTokens,GeneratedTokens\n";
   for (int i = 10; i < 50; ++i) out << "2023-11-16 18:15:" << i << ".0," << i * 40 << ",20\n";
@@ -23,7 +23,7 @@ std::string trace() {
 
 class Simulate : public TraceCommand {
  protected:
-  Simulate() : TraceCommand(trace()) {}
+  Simulate() : TraceCommand(timed_trace()) {}
 
   Result<std::string> run(const std::vector<std::string>& arguments) override {
     const std::vector<std::string> always{"--trace", path("trace.csv")};

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string trace() {
+std::string uneven_trace() {
   std::ostringstream out;
   out << "num_prefill_tokens,num_decode_tokens\n";
   for (int i = 0; i < 200; ++i) out << 400 + i * 5 << ',' << 20 + i * 37 % 40 * 10 << '\n';
@@ -26,7 +26,7 @@ std::string trace() {
 
 class SimulatePipeline : public TraceCommand {
  protected:
-  SimulatePipeline() : TraceCommand(trace()) {}
+  SimulatePipeline() : TraceCommand(uneven_trace()) {}
 
   Result<std::string> run(const std::vector<std::string>& arguments) override {
     const std::vector<std::string> always{

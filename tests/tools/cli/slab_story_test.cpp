@@ -4,18 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/wire/samples.hpp"
 #include "tools/cli/watch.hpp"
 
 namespace aqua::tool {
 namespace {
 
-using testing::HasSubstr;
-
-ClientId id(std::uint8_t byte) {
-  ClientId made;
-  made.bytes.fill(byte);
-  return made;
-}
+using ::testing::HasSubstr;
+using wire::samples::id;
 
 wire::State state_with(std::initializer_list<std::pair<ClientId, const char*>> clients) {
   wire::State state;
@@ -29,15 +25,16 @@ wire::State state_with(std::initializer_list<std::pair<ClientId, const char*>> c
 }
 
 TEST(FindSlab, ByNameByBeginningAndByIdOfOneThatIsGone) {
-  const auto state = state_with({{id(0xaa), "producer-0"}, {id(0xab), "a/b"}});
-  EXPECT_EQ(find_slab(state, "producer-0/3").value(), (ledger::SlabId{id(0xaa), 3}));
-  EXPECT_EQ(find_slab(state, "aaaa/0").value(), (ledger::SlabId{id(0xaa), 0}));
-  EXPECT_EQ(find_slab(state, "a/b/7").value(), (ledger::SlabId{id(0xab), 7}));
-  EXPECT_EQ(find_slab(state, to_string(id(0xcc)) + "/1").value(), (ledger::SlabId{id(0xcc), 1}));
+  const auto state = state_with({{id<ClientId>(0xaa), "producer-0"}, {id<ClientId>(0xab), "a/b"}});
+  EXPECT_EQ(find_slab(state, "producer-0/3").value(), (ledger::SlabId{id<ClientId>(0xaa), 3}));
+  EXPECT_EQ(find_slab(state, "aaaa/0").value(), (ledger::SlabId{id<ClientId>(0xaa), 0}));
+  EXPECT_EQ(find_slab(state, "a/b/7").value(), (ledger::SlabId{id<ClientId>(0xab), 7}));
+  EXPECT_EQ(find_slab(state, to_string(id<ClientId>(0xcc)) + "/1").value(),
+            (ledger::SlabId{id<ClientId>(0xcc), 1}));
 }
 
 TEST(FindSlab, SaysWhatIsWrong) {
-  const auto state = state_with({{id(0xaa), "twin"}, {id(0xab), "twin"}});
+  const auto state = state_with({{id<ClientId>(0xaa), "twin"}, {id<ClientId>(0xab), "twin"}});
   for (const char* text : {"", "twin", "twin/", "twin/x", "twin/-1", "twin/4294967296", "twin/1 "})
     EXPECT_EQ(find_slab(state, text).error().code, Code::invalid_argument) << text;
   EXPECT_EQ(find_slab(state, "nobody/1").error().code, Code::not_found);
@@ -49,7 +46,7 @@ TEST(FindSlab, SaysWhatIsWrong) {
 
 TEST(SlabStory, ReadsAsSentencesWithTimes) {
   wire::SlabStory story{.epoch = {},
-                        .slab = {id(0xaa), 3},
+                        .slab = {id<ClientId>(0xaa), 3},
                         .bytes = 2097152,
                         .forgotten = 5,
                         .entries = {{.at = ledger::Time{500},
@@ -57,7 +54,7 @@ TEST(SlabStory, ReadsAsSentencesWithTimes) {
                                      .from = ledger::SlabState::leased,
                                      .to = ledger::SlabState::revoking,
                                      .generation = 2,
-                                     .holder = id(0xbb),
+                                     .holder = id<ClientId>(0xbb),
                                      .holder_name = "engine",
                                      .holder_pid = 47,
                                      .reclaim = 9}}};

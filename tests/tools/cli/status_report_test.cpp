@@ -6,22 +6,19 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/wire/samples.hpp"
+
 namespace aqua::tool {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
-
-ClientId id(std::uint8_t byte) {
-  ClientId made;
-  made.bytes.fill(byte);
-  return made;
-}
+using wire::samples::id;
 
 ledger::Client client(std::uint8_t byte, const char* name) {
   ledger::Client row;
-  row.info.id = id(byte);
+  row.info.id = id<ClientId>(byte);
   row.info.name = name;
   return row;
 }
@@ -32,10 +29,10 @@ wire::State state() {
   state.clients = {client(1, "lender"), client(2, "borrower")};
   for (const std::uint64_t granted : {1U, 0U}) {
     ledger::Slab slab;
-    slab.id = {id(1), static_cast<std::uint32_t>(granted)};
+    slab.id = {id<ClientId>(1), static_cast<std::uint32_t>(granted)};
     slab.bytes = 2 << 20;
     slab.state = ledger::SlabState::leased;
-    slab.holder = id(2);
+    slab.holder = id<ClientId>(2);
     slab.granted = granted;
     state.slabs.push_back(slab);
   }

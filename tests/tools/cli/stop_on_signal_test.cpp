@@ -31,7 +31,7 @@ TEST(StopOnSignal, WithoutASignalJustGoes) {
 }
 
 TEST(StopOnSignalDeathTest, TheSecondEndsAtOnce) {
-  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   for (const int number : {SIGINT, SIGTERM}) {
     EXPECT_EXIT(
         {
@@ -41,7 +41,7 @@ TEST(StopOnSignalDeathTest, TheSecondEndsAtOnce) {
           ::kill(::getpid(), number);
           for (;;) ::pause();  // whatever is being done, however long it takes
         },
-        testing::KilledBySignal(number), "");
+        ::testing::KilledBySignal(number), "");
   }
 }
 

@@ -13,8 +13,6 @@
 namespace aqua::keeper::test {
 namespace {
 
-constexpr BlobLogOptions kSmall{.most_bytes = 4096, .file_bytes = 512};
-
 Bytes filled(std::size_t bytes, int with) {
   return Bytes(bytes, static_cast<std::byte>(with));
 }

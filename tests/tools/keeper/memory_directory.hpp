@@ -10,11 +10,14 @@
 #include <utility>
 #include <vector>
 
-#include "tools/keeper/disk/log_directory.hpp"
+#include "tools/keeper/disk/blob_log.hpp"
 
 namespace aqua::keeper::test {
 
 using Bytes = std::vector<std::byte>;
+
+// A log that is soon full, and its files too.
+inline constexpr BlobLogOptions kSmall{.most_bytes = 4096, .file_bytes = 512};
 
 // The disk, which outlives the directories that stand for processes.
 struct MemoryDisk {

@@ -48,9 +48,9 @@ namespace {
 
 constexpr BlobLogOptions kOptions{.most_bytes = 1 << 20, .file_bytes = 1 << 16};
 
-class LogOnDisk : public testing::Test {
+class LogOnDisk : public ::testing::Test {
  protected:
-  LogOnDisk() : parent_(testing::TempDir() + "blob_log.XXXXXX") {
+  LogOnDisk() : parent_(::testing::TempDir() + "blob_log.XXXXXX") {
     EXPECT_NE(::mkdtemp(parent_.data()), nullptr);
     path_ = parent_ + "/log";
   }

@@ -17,8 +17,6 @@ namespace {
 
 using Blobs = std::map<std::string, Bytes>;
 
-constexpr BlobLogOptions kSmall{.most_bytes = 4096, .file_bytes = 512};
-
 Bytes some_bytes(std::mt19937_64& random, std::size_t most) {
   Bytes bytes(random() % most);
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());

@@ -63,7 +63,7 @@ struct WideServer : httplib::Server {
 };
 
 // Answers at once, until told to be bad.
-class BadEngine : public testing::Test {
+class BadEngine : public ::testing::Test {
  protected:
   BadEngine() {
     char pattern[] = "/tmp/aqua-profile-XXXXXX";

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class HttpClientTest : public testing::Test {
+class HttpClientTest : public ::testing::Test {
  protected:
   HttpClientTest() {
     server_.Get("/metrics", [this](const auto&, auto& reply) {

@@ -28,7 +28,7 @@ using tool::SimServer;
 
 constexpr double kSpeed = 20;
 
-class LiveProfile : public testing::Test {
+class LiveProfile : public ::testing::Test {
  protected:
   LiveProfile() {
     char pattern[] = "/tmp/aqua-profile-XXXXXX";

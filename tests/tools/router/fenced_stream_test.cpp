@@ -43,7 +43,7 @@ TEST(FencedStream, AHeadEndsWhereTheLibrarySeesItsEnd) {
   while (headers.size() < 3000) headers += "a: b\r\n";
   for (const char* end : {"\n\n", "\r\n\n", "\n\r\n", "\r\n\r\r\n", "\r\n \r\n", "\n", "\r\r\n"}) {
     const std::string sent = std::string("GET / HTTP/1.1\r\nc: d") + end + headers;
-    EXPECT_LE(passed(sent, kLimits).size(), kLimits.head_bytes) << testing::PrintToString(end);
+    EXPECT_LE(passed(sent, kLimits).size(), kLimits.head_bytes) << ::testing::PrintToString(end);
   }
 }
 

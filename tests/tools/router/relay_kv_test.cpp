@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "tests/tools/router/pieces.hpp"
 #include "tools/router/decide/relay.hpp"
 
 namespace aqua::router {
@@ -14,10 +15,6 @@ namespace {
 
 using migration::RouterCommand;
 using migration::RouterEvent;
-
-Piece piece(Turn turn, std::uint64_t position, std::string finish = "") {
-  return {.turn = turn, .position = position, .count = 1, .ids = {7}, .finish = std::move(finish)};
-}
 
 // Two tokens have passed, and a destination was asked for room.
 struct Moving {
@@ -134,7 +131,7 @@ TEST(RelayOfKv, AnAnswerThatEndsMeanwhileIsOver) {
 
 // Engines speak where they may, and say things when they should not. The client is told each
 // position once, in order; and whatever has been said, a source that asks speaks again.
-class RandomKvHistory : public testing::TestWithParam<unsigned> {};
+class RandomKvHistory : public ::testing::TestWithParam<unsigned> {};
 
 TEST_P(RandomKvHistory, TellsEveryPositionOnceAndInOrder) {
   std::mt19937 random(GetParam());
@@ -180,7 +177,7 @@ TEST_P(RandomKvHistory, TellsEveryPositionOnceAndInOrder) {
   EXPECT_GT(moves, 10U);
   EXPECT_GT(asked_anew, 5U);
 }
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomKvHistory, testing::Range(1U, 11U));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomKvHistory, ::testing::Range(1U, 11U));
 
 }  // namespace
 }  // namespace aqua::router

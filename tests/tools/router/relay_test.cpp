@@ -8,12 +8,10 @@
 #include <random>
 #include <vector>
 
+#include "tests/tools/router/pieces.hpp"
+
 namespace aqua::router {
 namespace {
-
-Piece piece(Turn turn, std::uint64_t position, std::string finish = "") {
-  return {.turn = turn, .position = position, .count = 1, .ids = {7}, .finish = std::move(finish)};
-}
 
 // A relay in each phase, two tokens told, and the turns that it has given out.
 struct Scene {
@@ -226,7 +224,7 @@ TEST(Relay, OnceOverNothingPasses) {
 
 // Engines that each draw as they like, deaths and moves at random: the client is told every
 // position once and in order, each by an attempt that continued what it had been told until then.
-class RandomHistory : public testing::TestWithParam<unsigned> {
+class RandomHistory : public ::testing::TestWithParam<unsigned> {
  protected:
   // An attempt knows what the client had when it began, and its own tokens since.
   struct Engine {
@@ -289,7 +287,7 @@ TEST_P(RandomHistory, TellsEveryPositionOnceAndByWhoKnewTheOthers) {
   EXPECT_EQ(relay_.passed(), client_.size());
   EXPECT_GT(client_.size(), 100u);
 }
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomHistory, testing::Range(1u, 21u));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomHistory, ::testing::Range(1u, 21u));
 
 TEST(PieceMaker, JoinsTokensUntilTheirTextIsWhole) {
   PieceMaker maker(3, 10);

@@ -25,7 +25,7 @@ CalibrationOptions quick() {
   return options;
 }
 
-class Calibrate : public testing::Test {
+class Calibrate : public ::testing::Test {
  protected:
   std::unique_ptr<device::Device> dev = must(device::open_emulated({.total_bytes = 256 << 20}));
   DeviceMemory far{*dev, kFarBytes};

@@ -111,7 +111,7 @@ TEST(CurveFile, PointsThatCannotBeAreRefusedWhateverTheHashSays) {
   EXPECT_TRUE(refused("1000000\n1 1 1\n"));
 }
 
-class CurveStore : public testing::Test {
+class CurveStore : public ::testing::Test {
  protected:
   CurveStore() {
     char name[] = "/tmp/aqua-curves-XXXXXX";

@@ -48,7 +48,7 @@ double worst(const std::vector<double>& ratios) {
   return *std::ranges::max_element(ratios);
 }
 
-class Recorded : public testing::TestWithParam<std::filesystem::path> {};
+class Recorded : public ::testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(Recorded, MachinesGetChoicesWithinTheGoalsAtSizesThatCalibrationDidNotSee) {
   const json file = json::parse(std::ifstream(GetParam()));
@@ -80,12 +80,13 @@ std::vector<std::filesystem::path> recordings() {
   return found;
 }
 
-INSTANTIATE_TEST_SUITE_P(Results, Recorded, testing::ValuesIn(recordings()), [](const auto& test) {
-  std::string name = test.param.stem();
-  std::ranges::replace_if(
-      name, [](char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Results, Recorded, ::testing::ValuesIn(recordings()),
+                         [](const auto& test) {
+                           std::string name = test.param.stem();
+                           std::ranges::replace_if(
+                               name, [](char c) { return std::isalnum(c) == 0; }, '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace aqua::transfer

@@ -2,6 +2,7 @@
 #include "tools/place/exact/bound.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <set>
@@ -13,17 +14,13 @@
 namespace aqua::place {
 namespace {
 
-constexpr std::size_t kMostPatterns = 30'000;
-constexpr long kMostSteps = 2'000'000;
+constexpr std::size_t kBoundPatterns = 30'000;
+constexpr long kBoundSteps = 2'000'000;
 
 Load total_of(const Cluster& cluster) {
   Load total;
   for (const Model& model : cluster.models()) total.add(model);
   return total;
-}
-
-Bytes magnitude(Bytes value) {
-  return value < 0 ? -value : value;
 }
 
 Bytes divided_up(Bytes value, Bytes by) {
@@ -51,7 +48,7 @@ Bytes count_part(const Kinds& kinds, const Pattern& pattern) {
     const ModelClass& kind = kinds.classes[static_cast<std::size_t>(c)];
     net += std::int64_t{kind.sign()} * kind.shards * n;
   }
-  return type.hbm_bytes * magnitude(net);
+  return type.hbm_bytes * std::abs(net);
 }
 
 }  // namespace
@@ -61,8 +58,8 @@ Bytes simple_bound(const Cluster& cluster) {
   const auto units = static_cast<Bytes>(cluster.units().size());
   Bytes smallest = cluster.largest_hbm();
   for (const Unit& unit : cluster.units()) smallest = std::min(smallest, unit.hbm_bytes);
-  const Bytes mean = divided_up(magnitude(total.bytes) + smallest * magnitude(total.net), units);
-  const Bytes whole = smallest * divided_up(magnitude(total.net), units);
+  const Bytes mean = divided_up(std::abs(total.bytes) + smallest * std::abs(total.net), units);
+  const Bytes whole = smallest * divided_up(std::abs(total.net), units);
   return std::max(mean, whole);
 }
 
@@ -70,7 +67,7 @@ CountBound count_bound(const Cluster& cluster, MipSolver& solver, const Deadline
   CountBound result{.bound = simple_bound(cluster)};
   const Kinds kinds = by_counts(Kinds::of(cluster));
   const Patterns patterns =
-      enumerate(kinds, std::numeric_limits<Bytes>::max(), kMostPatterns, kMostSteps);
+      enumerate(kinds, std::numeric_limits<Bytes>::max(), kBoundPatterns, kBoundSteps);
   if (!patterns.complete) return result;
   std::vector<Bytes> part;
   std::set<Bytes> levels;
@@ -79,7 +76,7 @@ CountBound count_bound(const Cluster& cluster, MipSolver& solver, const Deadline
     levels.insert(part.back());
   }
   const auto units = static_cast<Bytes>(cluster.units().size());
-  const Bytes bytes = magnitude(total_of(cluster).bytes);
+  const Bytes bytes = std::abs(total_of(cluster).bytes);
   const auto scale = static_cast<double>(cluster.largest_hbm());
   Bytes best = std::numeric_limits<Bytes>::max();
   for (const Bytes level : levels) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "tools/place/model/score.hpp"
 
@@ -12,10 +13,6 @@ namespace {
 constexpr double kRounding = 1e-9;     // of H: what lies so little above a level is taken for below
 constexpr std::size_t kSameClass = 8;  // of the columns of one call no more than a part has a class
 
-Bytes magnitude(Bytes value) {
-  return value < 0 ? -value : value;
-}
-
 Bytes part_by_net(const Kinds& kinds, const Pattern& pattern) {
   const UnitType& type = kinds.types[static_cast<std::size_t>(pattern.type)];
   std::int64_t net = type.base.net;
@@ -23,7 +20,7 @@ Bytes part_by_net(const Kinds& kinds, const Pattern& pattern) {
     const ModelClass& kind = kinds.classes[static_cast<std::size_t>(k)];
     net += std::int64_t{kind.sign()} * kind.shards * n;
   }
-  return type.hbm_bytes * magnitude(net);
+  return type.hbm_bytes * std::abs(net);
 }
 
 }  // namespace
@@ -37,7 +34,7 @@ struct BucketPricing::Shares {
 Patterns patterns_by_net(const Kinds& kinds, Bytes highest, std::size_t most, long max_steps) {
   Bytes signs = 0;  // a model's sign counts for a byte in enumerate()
   for (const UnitType& type : kinds.types)
-    signs = std::max<Bytes>(signs, type.free + magnitude(type.base.bytes));
+    signs = std::max<Bytes>(signs, type.free + std::abs(type.base.bytes));
   Patterns patterns = enumerate(kinds, highest + signs, most, max_steps);
   for (Pattern& pattern : patterns.all) pattern.value = part_by_net(kinds, pattern);
   return patterns;

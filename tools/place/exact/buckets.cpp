@@ -14,11 +14,11 @@ namespace aqua::place {
 namespace {
 
 // Patterns to write down. In a large cluster a bucket holds many models, so that finer ones pay.
-constexpr std::size_t kMostPatterns = 60'000, kMostOfALarge = 250'000;
+constexpr std::size_t kBucketPatterns = 60'000, kMostOfALarge = 250'000;
 constexpr std::size_t kLarge = 500;  // models
 constexpr long kStepsAPattern = 100;
-constexpr Bytes kFine = 2000;  // of H: levels are told apart no finer
-constexpr std::size_t kColumnsARound = 300;
+constexpr Bytes kFineBuckets = 2000;  // of H: levels are told apart no finer
+constexpr std::size_t kBucketColumns = 300;
 
 // Sign and shards apart; each of these cut by bytes into `pieces` of about as many models.
 Kinds bucketed(Kinds kinds, std::size_t pieces, std::size_t all) {
@@ -48,7 +48,7 @@ Kinds bucketed(Kinds kinds, std::size_t pieces, std::size_t all) {
 std::optional<BucketPricing> finest(const Cluster& cluster, Bytes highest) {
   const Kinds kinds = Kinds::of(cluster);
   const std::size_t models = cluster.models().size();
-  const std::size_t most = models > kLarge ? kMostOfALarge : kMostPatterns;
+  const std::size_t most = models > kLarge ? kMostOfALarge : kBucketPatterns;
   for (const std::size_t pieces : {64U, 52U, 42U, 34U, 28U, 23U, 18U, 14U, 11U, 9U, 7U, 5U}) {
     Kinds some = bucketed(kinds, pieces, models);
     Patterns patterns =
@@ -142,10 +142,10 @@ CountBound bucket_bound(const Cluster& cluster, MipSolver& solver, Bytes known,
   const auto possible = [&](Bytes level) {
     return generation.try_level(level,
                                 [&](int type, const std::vector<double>& prices, double rent) {
-                                  return pricing->best(level, type, prices, rent, kColumnsARound);
+                                  return pricing->best(level, type, prices, rent, kBucketColumns);
                                 });
   };
-  const Bytes fine = std::max<Bytes>(1, cluster.largest_hbm() / kFine);
+  const Bytes fine = std::max<Bytes>(1, cluster.largest_hbm() / kFineBuckets);
   const Bytes middle = known + (objective - known) / 2;
   result.bound = least_possible(known, objective, middle, fine, deadline, possible).first;
   if (const auto parts = generation.parts(); !parts.empty())

@@ -87,7 +87,7 @@ CUresult current_device(CUdevice* device) {
   return CUDA_SUCCESS;
 }
 
-class Reach : public testing::Test {
+class Reach : public ::testing::Test {
  protected:
   Reach() {
     driver_.PointerGetAttributes = ask_all;

@@ -76,7 +76,7 @@ class ThinTensor {
   void* base_ = nullptr;
 };
 
-class StagedLink : public testing::Test {
+class StagedLink : public ::testing::Test {
  protected:
   StagedLink() {
     for (std::uint32_t block = 0; block < kBlocks; ++block) blocks_.push_back(2 * block);

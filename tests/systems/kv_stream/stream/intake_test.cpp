@@ -17,7 +17,7 @@ StreamPart part(std::uint64_t parcel, std::uint32_t source, std::uint32_t attemp
   return {.sequence = 7, .attempt = attempt, .source = source, .tokens = 20, .parcel = parcel};
 }
 
-class AnIntake : public testing::Test {
+class AnIntake : public ::testing::Test {
  protected:
   void refused(const StreamPart& wrong, Code code) {
     const Intake before = intake_;

@@ -25,7 +25,7 @@ using namespace aqua::literals;
 using Blocks = std::vector<std::uint32_t>;
 
 // Two slabs a layer with a frame for each, four with three frames: 8 to 16 blocks.
-const LayerPoolOptions kOptions{
+const LayerPoolOptions kGpuOptions{
     .layers = 6, .planes_per_layer = 1, .block_bytes = 512_KiB, .device_bytes = 24_MiB};
 
 class GpuLayerPool : public ::testing::TestWithParam<const char*> {
@@ -42,7 +42,7 @@ class GpuLayerPool : public ::testing::TestWithParam<const char*> {
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     runtime_ = std::move(*opened);
     stream_.emplace(*SideStream::create(*runtime_));
-    pool_.emplace(*LayerPool::create(*runtime_, kOptions));
+    pool_.emplace(*LayerPool::create(*runtime_, kGpuOptions));
   }
   void TearDown() override {
     if (!stream_) return;
@@ -58,7 +58,7 @@ class GpuLayerPool : public ::testing::TestWithParam<const char*> {
     }
     ++step_;
     ASSERT_TRUE(pool_->begin_step(stream_->stream(), reads, writes).ok());
-    for (std::uint32_t layer = 0; layer < kOptions.layers; ++layer) {
+    for (std::uint32_t layer = 0; layer < kGpuOptions.layers; ++layer) {
       const auto planes = pool_->begin_layer(layer);
       ASSERT_TRUE(planes.ok()) << planes.error().message;
       for (const std::uint32_t b : reads) look(at((*planes)[0], b), value(layer, b, written_[b]));
@@ -77,7 +77,7 @@ class GpuLayerPool : public ::testing::TestWithParam<const char*> {
     const auto count = std::count_if(looked_.begin(), looked_.end(), [](const Looked& looked) {
       const std::byte* const bytes = looked.bytes.get();  // all alike, and as the first
       return bytes[0] != looked.expected ||
-             std::memcmp(bytes, bytes + 1, kOptions.block_bytes - 1) != 0;
+             std::memcmp(bytes, bytes + 1, kGpuOptions.block_bytes - 1) != 0;
     });
     looked_.clear();
     kept_.clear();
@@ -104,22 +104,22 @@ class GpuLayerPool : public ::testing::TestWithParam<const char*> {
     return static_cast<std::byte>(layer * 37 + block * 11 + step * 3 + 1);
   }
   static std::byte* at(std::byte* plane, std::uint32_t block) {
-    return plane + block * kOptions.block_bytes;
+    return plane + block * kGpuOptions.block_bytes;
   }
   void copy(std::byte* dst, const std::byte* src) {
     auto batch = std::make_shared<const std::vector<device::CopySegment>>(
-        std::vector<device::CopySegment>{{dst, src, kOptions.block_bytes}});
+        std::vector<device::CopySegment>{{dst, src, kGpuOptions.block_bytes}});
     device::Device& device = detail::Internals::impl(*runtime_).device();
     ASSERT_TRUE(device.copy(std::move(batch), stream_->stream()).ok());
   }
   void look(const std::byte* src, std::byte expected) {
     looked_.push_back(
-        {std::make_unique_for_overwrite<std::byte[]>(kOptions.block_bytes), expected});
+        {std::make_unique_for_overwrite<std::byte[]>(kGpuOptions.block_bytes), expected});
     copy(looked_.back().bytes.get(), src);
   }
   const std::byte* keep(std::byte byte) {
-    kept_.push_back(std::make_unique_for_overwrite<std::byte[]>(kOptions.block_bytes));
-    std::memset(kept_.back().get(), std::to_integer<int>(byte), kOptions.block_bytes);
+    kept_.push_back(std::make_unique_for_overwrite<std::byte[]>(kGpuOptions.block_bytes));
+    std::memset(kept_.back().get(), std::to_integer<int>(byte), kGpuOptions.block_bytes);
     return kept_.back().get();
   }
 

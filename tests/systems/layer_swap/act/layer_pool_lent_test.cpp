@@ -15,11 +15,11 @@ using std::chrono::milliseconds;
 using test::SwapEngine;
 
 constexpr std::size_t kLent = 32_MiB;
-const LayerPoolOptions kOptions{.layers = 6,
-                                .planes_per_layer = 1,
-                                .block_bytes = 512_KiB,
-                                .device_bytes = 24_MiB,
-                                .frames = 4};
+const LayerPoolOptions kLentOptions{.layers = 6,
+                                    .planes_per_layer = 1,
+                                    .block_bytes = 512_KiB,
+                                    .device_bytes = 24_MiB,
+                                    .frames = 4};
 
 class LayerPoolLent : public test::LentMemoryFixture {
  protected:
@@ -27,7 +27,7 @@ class LayerPoolLent : public test::LentMemoryFixture {
   void TearDown() override { engine_.reset(); }
   void open_engine() {
     await_lent();
-    engine_ = std::make_unique<SwapEngine>(*borrower_, kOptions);
+    engine_ = std::make_unique<SwapEngine>(*borrower_, kLentOptions);
     EXPECT_EQ(pool().status().away_peer_bytes, pool().status().away_bytes);
     engine_->must_step({0, 1, 2, 3, 4, 5, 6, 7});
   }
@@ -97,7 +97,7 @@ TEST_F(LayerPoolLent, WhatIsEvacuatedHasItsFramesBeforeAStepStalls) {
                                  .link_bytes_per_second = 50'000'000,
                                  .peer_bytes_per_second = 100'000'000'000}});
   await_lent();
-  LayerPoolOptions options = kOptions;
+  LayerPoolOptions options = kLentOptions;
   options.frames = 6;
   options.goal = "capacity";
   engine_ = std::make_unique<SwapEngine>(*borrower_, options);

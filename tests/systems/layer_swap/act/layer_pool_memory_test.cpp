@@ -12,11 +12,11 @@ using namespace aqua::literals;
 using std::chrono::milliseconds;
 
 // Six layers of one plane: two slabs a layer, eight blocks.
-const LayerPoolOptions kOptions{.layers = 6,
-                                .planes_per_layer = 1,
-                                .block_bytes = 512_KiB,
-                                .device_bytes = 24_MiB,
-                                .goal = "memory"};
+const LayerPoolOptions kMemoryOptions{.layers = 6,
+                                      .planes_per_layer = 1,
+                                      .block_bytes = 512_KiB,
+                                      .device_bytes = 24_MiB,
+                                      .goal = "memory"};
 
 using LayerPoolMemory = test::RuntimeFixture;
 
@@ -25,7 +25,7 @@ TEST_F(LayerPoolMemory, WhatFramesLeaveServesANeighbourAndComesBackWithThem) {
                        .name = "engine",
                        .host_bytes = 96_MiB,
                        .emulated = {.total_bytes = 32_MiB}});
-  test::SwapEngine engine(*runtime, kOptions);
+  test::SwapEngine engine(*runtime, kMemoryOptions);
   LayerPool& pool = engine.pool();
   layer_swap::BlockPool blocks = *layer_swap::BlockPool::create(6, pool.usable_blocks());
   EXPECT_EQ(blocks.usable_blocks(), 8U);

@@ -15,11 +15,11 @@ using namespace aqua::literals;
 using test::SwapEngine;
 using Blocks = SwapEngine::Blocks;
 
-const LayerPoolOptions kOptions{.layers = 6,
-                                .planes_per_layer = 2,
-                                .block_bytes = 512_KiB,
-                                .device_bytes = 48_MiB,
-                                .frames = 4};
+const LayerPoolOptions kValidOptions{.layers = 6,
+                                     .planes_per_layer = 2,
+                                     .block_bytes = 512_KiB,
+                                     .device_bytes = 48_MiB,
+                                     .frames = 4};
 
 class LayerPoolRefusals : public ::testing::Test {
  protected:
@@ -34,7 +34,7 @@ class LayerPoolRefusals : public ::testing::Test {
                                  .emulated = {.total_bytes = 64_MiB}});
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     runtime_ = std::move(*opened);
-    engine_ = std::make_unique<SwapEngine>(*runtime_, kOptions);
+    engine_ = std::make_unique<SwapEngine>(*runtime_, kValidOptions);
     engine_->must_step({0, 1, 2, 3, 4, 5});
   }
   [[nodiscard]] LayerPool& pool() { return engine_->pool(); }
@@ -57,7 +57,7 @@ class LayerPoolRefusals : public ::testing::Test {
 
 TEST_F(LayerPoolRefusals, OptionsThatCannotBe) {
   const auto create = [&](auto change) {
-    LayerPoolOptions options = kOptions;
+    LayerPoolOptions options = kValidOptions;
     change(options);
     return LayerPool::create(*runtime_, options);
   };

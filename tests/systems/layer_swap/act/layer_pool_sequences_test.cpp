@@ -10,11 +10,11 @@ using namespace aqua::literals;
 using test::SwapEngine;
 using Blocks = SwapEngine::Blocks;
 
-const LayerPoolOptions kOptions{.layers = 6,
-                                .planes_per_layer = 2,
-                                .block_bytes = 320_KiB,
-                                .device_bytes = 48_MiB,
-                                .frames = 5};
+const LayerPoolOptions kSmallBlocks{.layers = 6,
+                                    .planes_per_layer = 2,
+                                    .block_bytes = 320_KiB,
+                                    .device_bytes = 48_MiB,
+                                    .frames = 5};
 
 class LayerPoolSequences : public ::testing::Test {
  protected:
@@ -25,7 +25,7 @@ class LayerPoolSequences : public ::testing::Test {
                                  .emulated = {.total_bytes = 64_MiB, .hostile = true}});
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     runtime_ = std::move(*opened);
-    engine_ = std::make_unique<SwapEngine>(*runtime_, kOptions);
+    engine_ = std::make_unique<SwapEngine>(*runtime_, kSmallBlocks);
   }
   void TearDown() override { engine_.reset(); }
   [[nodiscard]] LayerPool& pool() { return engine_->pool(); }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/concat.hpp"
+#include "tests/base/code_of.hpp"
 
 namespace aqua::layer_swap::test {
 namespace {
@@ -188,17 +189,14 @@ TEST(LayerSchedule, BadOptionsAreRefusedByName) {
 TEST(LayerSchedule, CallsOutOfOrderAreRefusedAndChangeNothing) {
   for (const char* name : {"fifo", "fixed"}) {
     auto schedule = *make_layer_schedule(name, {.layers = 6, .frames = 4});
-    const auto code = [](const auto& result) {
-      return result.ok() ? std::string("ok") : std::string(to_string(result.error().code));
-    };
-    EXPECT_EQ(code(schedule->end(0)), "failed_precondition") << "before it was reached";
-    EXPECT_EQ(code(schedule->reach(1)), "invalid_argument");
-    EXPECT_EQ(code(schedule->completed(MoveKind::out)), "failed_precondition");
+    EXPECT_EQ(code_of(schedule->end(0)), "failed_precondition") << "before it was reached";
+    EXPECT_EQ(code_of(schedule->reach(1)), "invalid_argument");
+    EXPECT_EQ(code_of(schedule->completed(MoveKind::out)), "failed_precondition");
     ASSERT_TRUE(schedule->reach(0).ok());
-    EXPECT_EQ(code(schedule->reach(1)), "invalid_argument") << "while 0 computes";
-    EXPECT_EQ(code(schedule->end(1)), "failed_precondition");
+    EXPECT_EQ(code_of(schedule->reach(1)), "invalid_argument") << "while 0 computes";
+    EXPECT_EQ(code_of(schedule->end(1)), "failed_precondition");
     EXPECT_TRUE(schedule->end(0).ok());
-    EXPECT_EQ(code(schedule->end(0)), "failed_precondition") << "twice";
+    EXPECT_EQ(code_of(schedule->end(0)), "failed_precondition") << "twice";
     EXPECT_TRUE(schedule->reach(1).ok());
     EXPECT_EQ(schedule->state(600), LayerState::away);
     EXPECT_FALSE(schedule->frame_of(600));

@@ -29,8 +29,8 @@ TEST(PipelineEquations, AColocatedPipelineIsEquation3ToThePicosecond) {
     for (const std::uint32_t depth : {1U, 2U, 3U, 4U, 5U, 7U, 8U}) {
       for (const std::uint32_t tokens : {1U, 2U, 9U}) {
         for (const bool skip : {true, false}) {
-          SCOPED_TRACE(testing::Message() << times.prompt << " s, " << times.token << " s, depth "
-                                          << depth << ", " << tokens << " tokens, " << skip);
+          SCOPED_TRACE(::testing::Message() << times.prompt << " s, " << times.token << " s, depth "
+                                            << depth << ", " << tokens << " tokens, " << skip);
           const GivenCost cost({{kRequests, times.prompt, times.token}});
           PipelineShape shape = small_shape();
           shape.token = {.pipelines = 1, .depth = depth, .microbatch = kRequests};
@@ -49,8 +49,8 @@ TEST(PipelineEquations, SoManyMicrobatchesEndWhenTheMakespanSaysToThePicosecond)
   for (const Times& times : kTimes) {
     for (const std::uint32_t depth : {1U, 2U, 3U, 5U, 8U}) {
       for (std::size_t microbatches = 1; microbatches <= 3 * depth; ++microbatches) {
-        SCOPED_TRACE(testing::Message() << times.prompt << " s, " << times.token << " s, depth "
-                                        << depth << ", " << microbatches << " microbatches");
+        SCOPED_TRACE(::testing::Message() << times.prompt << " s, " << times.token << " s, depth "
+                                          << depth << ", " << microbatches << " microbatches");
         const GivenCost cost({{kRequests, times.prompt, times.token}});
         PipelineShape shape = small_shape();
         shape.token = {.pipelines = 1, .depth = depth, .microbatch = kRequests};
@@ -71,8 +71,8 @@ TEST(PipelineEquations, WithPromptsApartTheSlowerSideDecidesToThePicosecond) {
     for (const std::uint32_t prompt_depth : {1U, 2U, 3U, 4U}) {
       for (const std::uint32_t token_depth : {1U, 2U, 5U, 8U}) {
         for (const double m : {1.0, 1.25}) {
-          SCOPED_TRACE(testing::Message() << times.prompt << " s, " << times.token << " s, "
-                                          << prompt_depth << " and " << token_depth << ", " << m);
+          SCOPED_TRACE(::testing::Message() << times.prompt << " s, " << times.token << " s, "
+                                            << prompt_depth << " and " << token_depth << ", " << m);
           const GivenCost cost({{kRequests, times.prompt, times.token}});
           PipelineShape shape = small_shape();
           shape.prompt = {.pipelines = 1, .depth = prompt_depth, .microbatch = kRequests};

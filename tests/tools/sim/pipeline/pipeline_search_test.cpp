@@ -88,7 +88,7 @@ TEST(PipelineSearch, FindsWhatPlayingEverySplitFinds) {
                                       .links = false};
       for (const PipelinePolicy& policy :
            must(parse_pipeline_policies("colocated,colocated+dp,disaggregated"))) {
-        SCOPED_TRACE(testing::Message() << policy.name << ", " << machines << ", " << rate);
+        SCOPED_TRACE(::testing::Message() << policy.name << ", " << machines << ", " << rate);
         const auto best = find_best(question, policy, 1);
         const auto naive = best_of_all(question, policy);
         ASSERT_EQ(best.ok(), naive.has_value());

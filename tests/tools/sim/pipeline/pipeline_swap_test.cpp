@@ -42,7 +42,8 @@ TEST(PipelineSwap, AnotherTokenTakesWhatTheRuleSaysToThePicosecond) {
   for (const std::uint32_t depth : {2U, 3U, 4U, 5U, 8U}) {
     for (const double copy : {1e-4, 2e-4, 2e-3, 1e-2}) {  // of 100 tokens: 10, 20, 200, 1000 ms
       for (const bool skip : {true, false}) {
-        SCOPED_TRACE(testing::Message() << "depth " << depth << ", copy " << copy << ", " << skip);
+        SCOPED_TRACE(::testing::Message()
+                     << "depth " << depth << ", copy " << copy << ", " << skip);
         PipelineShape shape = swapping(depth, {.host = depth}, copy);
         shape.skip = skip;
         const GivenCost cost({{kRequests, 2.0 * depth, 0.05 * depth}});

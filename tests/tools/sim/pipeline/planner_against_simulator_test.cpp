@@ -13,7 +13,7 @@
 namespace aqua::sim::test {
 namespace {
 
-constexpr std::size_t kRequests = 4096;  // few of them fill and drain the pipelines
+constexpr std::size_t kPlanned = 4096;  // few of them fill and drain the pipelines
 
 struct Machines {
   const char *model, *server;
@@ -30,9 +30,10 @@ TEST_P(PlannerAgainstSimulator, NoSplitIsFasterThanThePlanByMoreThanTwoPercent) 
   const ModelledCost cost(ground.cost);
   std::size_t cases = 0, splits = 0;
   for (const auto& [prompt, output] : {std::pair{1000U, 200U}, {250U, 400U}, {1700U, 60U}}) {
-    const auto requests = alike(kRequests, prompt, output);
+    const auto requests = alike(kPlanned, prompt, output);
     for (const std::uint32_t machines : {2U, 4U, 6U}) {
-      SCOPED_TRACE(testing::Message() << machines << " machines, " << prompt << " and " << output);
+      SCOPED_TRACE(::testing::Message()
+                   << machines << " machines, " << prompt << " and " << output);
       auto input = plan_input(ground, lengths_of(requests), machines, {1, 2, 4, 8, 16, 32});
       input.stream_overhead = 1.05;
       for (auto& microbatch : input.microbatches) microbatch.stream_seconds = 0;
@@ -46,7 +47,7 @@ TEST_P(PlannerAgainstSimulator, NoSplitIsFasterThanThePlanByMoreThanTwoPercent) 
       if (!every.front().fits) continue;
       ++cases;
       const double planned = makespan_of(every.front());
-      EXPECT_NEAR(planned / kRequests / every.front().seconds_per_request, 1, 0.1);
+      EXPECT_NEAR(planned / kPlanned / every.front().seconds_per_request, 1, 0.1);
       for (const kv_stream::Split& split : every) {
         if (!split.fits || &split == &every.front()) continue;
         EXPECT_LE(planned, 1.02 * makespan_of(split)) << kv_stream::describe(split);
