@@ -28,10 +28,10 @@ constexpr const char* kAbout =
 
 What the keeper of this server has of models' weights. load reads them from files, once for every
 engine of a device; copy brings them to other devices, where no file is read; of several devices
-each has them from one that has them already. verify reads what is published again and compares its
-digests. trim makes room on a device: what nobody reads goes to host memory, the least recently used
-first, and comes back by copy --from host. drop has a device's copy go, which nobody reads; retire has
-a version go with its last reader.
+each has them from one that has them already. To load a version that is there is no error, and reads
+nothing. verify reads what is published again and compares its digests. trim makes room on a device:
+what nobody reads goes to host memory, the least recently used first, and comes back by copy --from
+host. drop has a device's copy go, which nobody reads; retire has a version go with its last reader.
 (docs/operate/keeper.md))";
 
 Error bad(const std::string& what) {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/models/publish.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
+#include "aqua/published_memory.hpp"
 #include "aqua/sharing/copy_weights.hpp"
+#include "aqua/sharing/models.hpp"
 #include "aqua/sharing/trim_weights.hpp"
 #include "base/concat.hpp"
 #include "base/try.hpp"
@@ -16,24 +20,47 @@ namespace {
 using Json = nlohmann::ordered_json;
 using report::ProgressLine;
 using sharing::LoadedWeights;
+// What has been published now; nothing: the version was there before, which is as good.
+using Published = std::optional<LoadedWeights>;
 
 constexpr std::size_t kHostTier = std::size_t{2} << 20;  // of no use to a loader, and the smallest
 // An emulated GPU is as large as is asked for.
 constexpr std::size_t kLargeEmulated = std::size_t{256} << 30;
 
-std::string published(const ModelsCommand& command, const LoadedWeights& loaded) {
+// Whether the device has the shard that is asked for. Not so while it is still being published.
+Result<bool> has(Runtime& device, const ModelsCommand& command) {
+  AQUA_ASSIGN(const auto copies, sharing::list_copies(command.load.keeper));
+  const std::string place = PublishedMemory::device_of(device);
+  return std::any_of(copies.begin(), copies.end(), [&](const sharing::ModelCopy& copy) {
+    return copy.model == command.load.model && copy.version == command.load.version &&
+           copy.shard == command.load.shard && copy.device == place && !copy.filling && !copy.spare;
+  });
+}
+
+Result<Published> published(Runtime& device, const ModelsCommand& command,
+                            const Result<LoadedWeights>& result) {
+  if (result.ok()) return Published(*result);
+  if (result.error().code != Code::already_exists) return result.error();
+  AQUA_ASSIGN(const bool there, has(device, command));
+  if (!there) return result.error();
+  return Published();
+}
+
+std::string said(const ModelsCommand& command, const Published& now) {
   const std::string& model = command.load.model;
-  if (command.json) {
-    return Json{{"model", model},
-                {"version", loaded.version},
-                {"tensors", loaded.tensors},
-                {"bytes", loaded.bytes},
-                {"slab_bytes", loaded.slab_bytes}}
-               .dump(2) +
-           "\n";
+  const std::string& version = now ? now->version : command.load.version;
+  if (!command.json) {
+    if (!now) return concat(model, " ", version, " is there already\n");
+    return concat(model, " ", version, ": ", now->tensors, " tensors, ", now->bytes >> 20,
+                  " MiB\n");
   }
-  return concat(model, " ", loaded.version, ": ", loaded.tensors, " tensors, ", loaded.bytes >> 20,
-                " MiB\n");
+  Json all{{"model", model}, {"version", version}, {"there_already", !now}};
+  if (now) {
+    all["tensors"] = now->tensors;
+    all["bytes"] = now->bytes;
+    all["slab_bytes"] = now->slab_bytes;
+  }
+  return all.dump(2) + "\n";
 }
 
 Result<std::vector<Runtime>> open_all(const std::vector<std::string>& devices) {
@@ -51,9 +78,9 @@ auto show(ProgressLine& line, const std::string& model) {
 }
 
 // To the devices that `to` are opened on, whose names are `names`. `there`: what has them already.
-Result<LoadedWeights> broadcast(const ModelsCommand& command, Runtime& from,
-                                const std::vector<Runtime*>& to, std::span<const std::string> names,
-                                std::string there = {}) {
+Result<Published> broadcast(const ModelsCommand& command, Runtime& from,
+                            const std::vector<Runtime*>& to, std::span<const std::string> names,
+                            std::string there = {}) {
   ProgressLine line(stderr, ProgressLine::Where::terminals, "copy");
   const auto copied =
       sharing::broadcast_weights(to, {.model = command.load.model,
@@ -63,18 +90,21 @@ Result<LoadedWeights> broadcast(const ModelsCommand& command, Runtime& from,
                                       .source = &from,
                                       .keeper = command.load.keeper,
                                       .on_progress = show(line, command.load.model)});
-  const Error* failed = nullptr;
+  Published now;
+  std::optional<Code> failed;
   std::string why;
   for (std::size_t i = 0; i < copied.size(); ++i) {
-    if (copied[i].ok()) {
+    const auto one = published(*to[i], command, copied[i]);
+    if (one.ok()) {
       there += concat(there.empty() ? "" : ", ", names[i]);
+      if (*one) now = *one;
       continue;
     }
-    if (failed == nullptr) failed = &copied[i].error();
-    why += concat(why.empty() ? "" : "; ", names[i], ": ", copied[i].error().message);
+    if (!failed) failed = one.error().code;
+    why += concat(why.empty() ? "" : "; ", names[i], ": ", one.error().message);
   }
-  if (failed == nullptr) return copied.front();
-  return Error{failed->code, concat(why, there.empty() ? "" : concat("; there: ", there))};
+  if (!failed) return now;
+  return Error{*failed, concat(why, there.empty() ? "" : concat("; there: ", there))};
 }
 
 }  // namespace
@@ -93,15 +123,19 @@ Result<std::string> load_models(const ModelsCommand& command) {
   options.slab_bytes = command.slab_mib << 20;
   ProgressLine line(stderr, ProgressLine::Where::terminals, "load");
   options.on_progress = show(line, options.model);
-  AQUA_ASSIGN(const auto loaded, sharing::load_weights(devices.front(), command.files, options));
+  AQUA_ASSIGN(Published now,
+              published(devices.front(), command,
+                        sharing::load_weights(devices.front(), command.files, options)));
   std::vector<Runtime*> others;
   others.reserve(devices.size());
   for (std::size_t i = 1; i < devices.size(); ++i) others.push_back(&devices[i]);
   if (!others.empty()) {
-    AQUA_TRY(broadcast(command, devices.front(), others, std::span(command.devices).subspan(1),
-                       command.devices.front()));
+    AQUA_ASSIGN(const Published copied,
+                broadcast(command, devices.front(), others, std::span(command.devices).subspan(1),
+                          command.devices.front()));
+    if (!now) now = copied;
   }
-  return published(command, loaded);
+  return said(command, now);
 }
 
 Result<std::string> copy_models(const ModelsCommand& command) {
@@ -110,8 +144,8 @@ Result<std::string> copy_models(const ModelsCommand& command) {
   std::vector<Runtime*> to;
   to.reserve(devices.size());
   for (Runtime& device : devices) to.push_back(&device);
-  AQUA_ASSIGN(const auto copied, broadcast(command, from, to, command.devices));
-  return published(command, copied);
+  AQUA_ASSIGN(const Published copied, broadcast(command, from, to, command.devices));
+  return said(command, copied);
 }
 
 Result<std::string> trim_models(const ModelsCommand& command) {
