@@ -187,7 +187,8 @@ Result<void> check_servers(Options& options) {
   for (const std::string& member : server.etcd.members) {
     if (server.etcd.user.empty() || member.starts_with("https://") || is_loopback(member)) continue;
     return Error{Code::invalid_argument, concat("--etcd-user: the password would go to ", member,
-                                                " for all to read; give https://")};
+                                                " for all to read; give https://, or "
+                                                "neither --etcd-user nor --etcd-password")};
   }
   return {};
 }

@@ -131,7 +131,8 @@ Result<wire::Ready> readiness(Api& api) {
         return Error{Code::unavailable, concat("not ready: ", fault->message)};
       wire::Ready ready{.epoch = api.service.epoch(), .warnings = {}};
       // Anybody may ask here; the reason names hosts.
-      if (api.servers.fault()) ready.warnings.push_back("other servers: GET /v1/servers says why");
+      if (api.servers.fault())
+        ready.warnings.push_back("other servers are not known as they are: aqua servers says why");
       return ready;
     }
     case Readiness::State::starting:

@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::size_t kMostPassword = 4096;
 constexpr std::size_t kMostReply = std::size_t{128} << 20;  // all groups, with their marks
+// Then a stream of news is begun anew, so that one which a network swallowed, or which a member
+// does not begin, comes to an end.
+constexpr std::chrono::minutes kStream{5};
 
 // Whether another member may answer what this one could not.
 bool is_of_the_member(const Error& error) {
@@ -43,6 +46,7 @@ Result<std::string> Client::ask(std::string_view path, const std::string& body) 
     return first_;
   }();
   Error last{Code::unavailable, "etcd: no member is named"};
+  std::string of_each;
   for (std::size_t tried = 0; tried < members; ++tried) {
     const std::size_t at = (first + tried) % members;
     const std::string& member = options_.members[at];
@@ -55,8 +59,10 @@ Result<std::string> Client::ask(std::string_view path, const std::string& body) 
       return answer;
     }
     last = std::move(answer).error();
+    of_each += concat(of_each.empty() ? "" : "; ", last.message);
   }
   if (last.code == Code::deadline_exceeded) last.code = Code::unavailable;
+  if (members > 1) last.message = concat("no member of etcd answers: ", of_each);
   return last;
 }
 
@@ -72,6 +78,9 @@ Result<std::string> Client::ask_as_user(const std::string& member, std::string_v
     // which there are several refusals.
     const bool refused = !answer.ok() && (answer.error().code == Code::permission_denied ||
                                           answer.error().code == Code::internal);
+    // A token names a change that etcd waits for before it looks at it. An etcd that has come back
+    // with less waits for it without end.
+    if (!answer.ok() && answer.error().code == Code::deadline_exceeded) forget(token);
     if (!refused) return answer;
   }
   AQUA_ASSIGN(token, new_token(member, deadline));
@@ -82,12 +91,24 @@ Result<std::string> Client::ask_as_user(const std::string& member, std::string_v
   return ask_with(token, member, path, body, deadline);
 }
 
+void Client::forget(const std::string& token) {
+  const MutexLock lock(mu_);
+  if (token_ == token) token_.clear();
+}
+
 Result<std::string> Client::new_token(const std::string& member, Deadline deadline) {
   AQUA_ASSIGN(const std::string password, read_password(options_.password_file));
-  AQUA_ASSIGN(const std::string body,
-              ask_with({}, member, "auth/authenticate", password_request(options_.user, password),
-                       deadline));
-  return parse_token(body);
+  auto body = ask_with({}, member, "auth/authenticate", password_request(options_.user, password),
+                       deadline);
+  if (body.ok()) return parse_token(*body);
+  Error why = std::move(body).error();
+  if (why.message.find("authentication is not enabled") != std::string::npos) {
+    why.message += ": it has no users (docs/operate/servers.md, step 2)";
+  } else if (!is_of_the_member(why)) {
+    why.message +=
+        concat(": --etcd-user ", options_.user, ", password in ", options_.password_file);
+  }
+  return why;
 }
 
 curl::Request Client::request_of(const std::string& token, const std::string& member,
@@ -139,8 +160,9 @@ void Client::watch(std::string_view prefix, const std::function<void()>& on_chan
     return token_;
   }();
   // Each line tells of something; what, the rows say.
-  (void)curl::call(request_of(token, member(), "watch", watch_request(prefix), Deadline::max()),
-                   stop_, [&](std::string_view) {
+  const Deadline end = curl::Clock::now() + kStream;
+  (void)curl::call(request_of(token, member(), "watch", watch_request(prefix), end), stop_,
+                   [&](std::string_view) {
                      on_change();
                      return true;
                    });

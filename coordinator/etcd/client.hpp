@@ -46,8 +46,8 @@ class Client {
   [[nodiscard]] Result<Rows> range(std::string_view prefix);
   [[nodiscard]] Result<Outcome> commit(const Transaction& transaction);
   // Calls `on_change` when it has begun, and then whenever a key that begins with `prefix` may have
-  // changed; returns when the stream ends, for whatever reason. A stream that a network swallowed
-  // does not end: look by yourself now and then. Has no time limit.
+  // changed; returns when the stream ends, for whatever reason, after five minutes at the latest. A
+  // stream that a network swallowed ends no sooner: look by yourself now and then.
   void watch(std::string_view prefix, const std::function<void()>& on_change);
   // A lease that ends when it is not kept for so long; etcd makes short ones longer.
   [[nodiscard]] Result<LeaseId> grant(std::chrono::seconds ttl);
@@ -68,6 +68,7 @@ class Client {
   [[nodiscard]] Result<std::string> ask_with(const std::string& token, const std::string& member,
                                              std::string_view path, const std::string& body,
                                              Deadline deadline);
+  void forget(const std::string& token) AQUA_EXCLUDES(mu_);
   [[nodiscard]] Result<std::string> new_token(const std::string& member, Deadline deadline);
   [[nodiscard]] curl::Request request_of(const std::string& token, const std::string& member,
                                          std::string_view path, const std::string& body,

@@ -129,7 +129,13 @@ Result<ServerDirectory::Seen> ServerDirectory::round() {
   } else if (told.ok()) {
     ours_.reset();
     wake();
-    seen.untold = Error{Code::aborted, "etcd: what this server had told was changed or is gone"};
+    const bool written_over = own != rows.rows.end();
+    seen.untold =
+        Error{Code::aborted,
+              concat("etcd: what this server had told ",
+                     written_over ? "was written over: does another coordinator run with a copy of "
+                                    "this data directory? Remove the file \"server\" of one of them"
+                                  : "is gone")};
   }
   return seen;
 }

@@ -49,7 +49,7 @@ void write(Json& out, const Servers& all, ledger::Time now) {
   out["self"] = all.self;
   out["shared"] = all.shared;
   out["fault"] = all.fault;
-  out["age_ms"] = static_cast<std::uint64_t>(all.age.count());
+  if (all.age) out["age_ms"] = static_cast<std::uint64_t>(all.age->count());
   write_rows(out, "servers", all.servers, now);
 }
 void read(Fields& in, Servers& all, ledger::Time now) {
@@ -57,9 +57,11 @@ void read(Fields& in, Servers& all, ledger::Time now) {
   in.text("self", all.self);
   in.flag("shared", all.shared);
   in.prose("fault", all.fault);
-  std::uint64_t age = 0;
-  in.number("age_ms", age, 0, kMaxDistanceMs);
-  all.age = ledger::Time{static_cast<ledger::Time::rep>(age)};
+  if (in.has("age_ms")) {
+    std::uint64_t age = 0;
+    in.number("age_ms", age, 0, kMaxDistanceMs);
+    all.age = ledger::Time{static_cast<ledger::Time::rep>(age)};
+  }
   read_rows(in, "servers", all.servers, kMaxRows, now);
 }
 

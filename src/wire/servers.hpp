@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,10 +30,10 @@ struct Server {
 // that answers.
 struct Servers {
   Epoch epoch{};
-  std::string self{};   // name of the one that answers
-  bool shared = false;  // whether there is an etcd to ask
-  std::string fault{};  // why what follows may be out of date; "": it is not
-  ledger::Time age{};   // since it was read
+  std::string self{};                 // name of the one that answers
+  bool shared = false;                // whether there is an etcd to ask
+  std::string fault{};                // why what follows may be out of date; "": it is not
+  std::optional<ledger::Time> age{};  // since it was read; nullopt: it has not been yet
   std::vector<Server> servers{};
 };
 

@@ -203,10 +203,8 @@ void set_up(const std::string& member, const std::string& path, const std::strin
   EXPECT_EQ(done.reply->status, 200) << done.reply->body;
 }
 
-// With no more rights than docs/operate/servers.md gives it.
-TEST_F(EtcdClient, SaysWhoItIsWithAPassword) {
-  const EtcdCluster cluster(1);
-  const std::string& member = cluster.url(0);
+// A user with no more rights than docs/operate/servers.md gives it.
+void set_up_users(const std::string& member) {
   set_up(member, "user/add", R"({"name":"root","password":"r"})");
   set_up(member, "user/grant", R"({"user":"root","role":"root"})");
   set_up(member, "role/add", R"({"name":"aqua"})");
@@ -216,10 +214,19 @@ TEST_F(EtcdClient, SaysWhoItIsWithAPassword) {
   set_up(member, "user/add", R"({"name":"aqua","password":"secret"})");
   set_up(member, "user/grant", R"({"user":"aqua","role":"aqua"})");
   set_up(member, "enable", "{}");
-  const aqua::testing::TempDir dir;
-  const std::string file = dir / "password";
+}
+
+void write_password(const std::string& file) {
   std::ofstream(file) << "secret\n";
   ASSERT_EQ(::chmod(file.c_str(), 0600), 0);
+}
+
+TEST_F(EtcdClient, SaysWhoItIsWithAPassword) {
+  const EtcdCluster cluster(1);
+  set_up_users(cluster.url(0));
+  const aqua::testing::TempDir dir;
+  const std::string file = dir / "password";
+  write_password(file);
   EtcdOptions options = options_of(cluster, 1);
   EXPECT_EQ(Client(options, {}).range("/aqua/").error().code, Code::permission_denied);
   options.user = "aqua";
@@ -239,6 +246,35 @@ TEST_F(EtcdClient, SaysWhoItIsWithAPassword) {
   EXPECT_EQ(Client(options, {}).range("/aqua/").error().code, Code::failed_precondition);
   options.password_file = dir / "none";
   EXPECT_EQ(Client(options, {}).range("/aqua/").error().code, Code::not_found);
+}
+
+// A token says up to which change etcd has to be, which this one is not for a long time.
+TEST_F(EtcdClient, SignsInAgainWhereEtcdHasComeBackWithNothing) {
+  EtcdCluster cluster(1);
+  cluster.back_up(0);
+  set_up_users(cluster.url(0));
+  const aqua::testing::TempDir dir;
+  EtcdOptions options = options_of(cluster, 1);
+  options.user = "aqua";
+  options.password_file = dir / "password";
+  options.timeout = std::chrono::milliseconds{1000};
+  write_password(options.password_file);
+  Client client(options, {});
+  Revision last = 0;
+  for (int i = 0; i < 50; ++i) {
+    const auto made = client.commit(put("/aqua/a", std::to_string(i), last));
+    ASSERT_TRUE(made.ok() && made->done);
+    last = made->revision;
+  }
+  cluster.restore(0);
+  const auto without_users = Client(options, {}).range("/aqua/");
+  ASSERT_FALSE(without_users.ok());
+  EXPECT_THAT(without_users.error().message, HasSubstr("it has no users"));
+  set_up_users(cluster.url(0));
+  EXPECT_EQ(client.range("/aqua/").error().code, Code::unavailable) << "what this test is of";
+  const auto rows = client.range("/aqua/");
+  ASSERT_TRUE(rows.ok()) << rows.error().message;
+  EXPECT_TRUE(rows->rows.empty());
 }
 
 }  // namespace

@@ -32,6 +32,9 @@ TEST(ServersTable, SaysWhyItMayBeOutOfDate) {
   all.fault = "no leader";
   all.age = ledger::Time{12'900};
   EXPECT_THAT(servers_table(all), HasSubstr("as of 12 s ago: no leader"));
+  all.age.reset();
+  EXPECT_THAT(servers_table(all),
+              HasSubstr("not been read since this coordinator was started: no"));
 }
 
 TEST(ServersTable, SaysWhatOneAloneLacks) {

@@ -43,10 +43,14 @@ std::string servers_table(const wire::Servers& all) {
         server.groups, mib(server.lent_bytes), mib(server.held_bytes), server.coordinator);
   }
   out << "\n* this one" << (all.shared ? "" : "; it shares no etcd with others (--etcd)") << '\n';
-  if (!all.fault.empty()) {
-    out << "as of " << std::chrono::duration_cast<std::chrono::seconds>(all.age).count()
-        << " s ago: " << all.fault << '\n';
+  if (all.fault.empty()) return std::move(out).str();
+  if (all.age) {
+    out << "as of " << std::chrono::duration_cast<std::chrono::seconds>(*all.age).count()
+        << " s ago: ";
+  } else {
+    out << "others have not been read since this coordinator was started: ";
   }
+  out << all.fault << '\n';
   return std::move(out).str();
 }
 
