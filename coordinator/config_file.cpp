@@ -65,7 +65,9 @@ Result<toml::table> parse_toml(std::string_view text, const std::string& path) {
   try {
     return toml::parse(text, path);
   } catch (const toml::parse_error& error) {
-    return at(path, error.source(), error.description());
+    const std::string_view what = error.description();
+    const bool bare = what.find("value type") != std::string_view::npos;
+    return at(path, error.source(), concat(what, bare ? "; text stands in quotes" : ""));
   } catch (const std::logic_error&) {
     return Error{Code::invalid_argument, concat(path, ": not TOML")};
   }

@@ -18,8 +18,8 @@ Result<std::unique_ptr<Courier>> Courier::start(CourierOptions options, Say say)
   for (const Route& route : given.routes)
     courier->states_.emplace_back(route.pool, route.peer, route.connections);
   if (!given.metrics.empty()) {
-    AQUA_ASSIGN(courier->page_,
-                MetricsPage::open(given.metrics, courier->counters_, courier->states_));
+    AQUA_ASSIGN(courier->page_, MetricsPage::open(given.metrics, courier->counters_,
+                                                  courier->states_, given.keeper));
   }
   if (!given.door.address.empty()) {
     AQUA_ASSIGN(courier->door_, Door::open(given.door, given.keeper, *courier->identity_,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/courier/options.hpp"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -36,6 +38,12 @@ std::string read_name(JsonObject& object, const char* key) {
   return name;
 }
 
+bool is_address(const std::string& name) {
+  in6_addr any{};  // of either family
+  return ::inet_pton(AF_INET, name.c_str(), &any) == 1 ||
+         ::inet_pton(AF_INET6, name.c_str(), &any) == 1;
+}
+
 std::string read_address(JsonObject& object, const char* key = "address") {
   std::string address = object.text(key);
   if (!parse_address(address).ok()) object.fail(concat(key, " is not HOST:PORT"));
@@ -58,6 +66,9 @@ Result<DoorOptions> read_door(const Json& json) {
   JsonObject object(json, "listen");
   DoorOptions door{.address = read_address(object), .peers = read_names(object, "peers")};
   if (door.peers.empty()) object.fail("peers: nobody may connect");
+  for (const std::string& peer : door.peers) {
+    if (is_address(peer)) object.fail(concat("peers: ", peer, " is no DNS name of a certificate"));
+  }
   if (object.has("pools")) door.pools = read_names(object, "pools");
   if (object.has("connections")) {
     door.connections = object.count("connections", 1, kMostConnections);
@@ -109,9 +120,11 @@ Result<CourierOptions> parse_options(std::string_view text) {
   }
   const Json* const listen = object.has("listen") ? object.take("listen") : nullptr;
   const Json* const carry = object.has("carry") ? object.take("carry") : nullptr;
-  if (listen == nullptr && carry == nullptr) object.fail("neither listen nor carry: nothing to do");
   if (carry != nullptr && !carry->is_array()) object.fail("carry is not a list");
   AQUA_TRY(object.finish());
+  if (listen == nullptr && carry == nullptr) {
+    return Error{Code::invalid_argument, "courier: neither listen nor carry: nothing to do"};
+  }
   if (listen != nullptr) {
     AQUA_ASSIGN(options.door, read_door(*listen));
     options.door.patience = patience;

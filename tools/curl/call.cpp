@@ -124,8 +124,13 @@ Error error_of(CURLcode fault, const char* detail, const Request& request, const
   const std::string what =
       concat(request.url, ": ", *detail != '\0' ? detail : ::curl_easy_strerror(fault));
   switch (fault) {
-    case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
+      return {Code::failed_precondition,
+              concat(what, ": ", request.authority_from, " is to name a file of certificates")};
+    case CURLE_GOT_NOTHING:
+      return {Code::unavailable,
+              concat(what, request.url.starts_with("http:") ? ": is https:// spoken there?" : "")};
+    case CURLE_PEER_FAILED_VERIFICATION:
       return {
           Code::failed_precondition,
           concat(what,

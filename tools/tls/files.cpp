@@ -28,7 +28,7 @@ Result<UniqueFd> open_secret(const std::string& path) {
   const mode_t forbidden = info.st_uid == 0 ? S_IWGRP | S_IXGRP | S_IRWXO : S_IRWXG | S_IRWXO;
   if ((info.st_mode & forbidden) != 0) {
     return Error{Code::failed_precondition,
-                 concat(path, ": others than its owner may read or write this key: chmod 600")};
+                 concat(path, ": others than its owner may read or write it: chmod 600")};
   }
   if (info.st_uid == 0 || info.st_uid == ::geteuid()) return fd;
   return Error{Code::failed_precondition,

@@ -2,6 +2,7 @@
 #include "base/keeper/connection.hpp"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -33,6 +34,14 @@ Error has_closed(const std::string& path) {
   return Error{Code::unavailable, concat("keeper: ", path, " has closed")};
 }
 
+// It closes the connections of users that it does not serve.
+std::string whom_it_serves(int fd) {
+  const auto keeper = peer_credentials(fd);
+  if (!keeper.ok() || keeper->uid == ::geteuid() || ::geteuid() == 0) return "";
+  const std::string whom = keeper->uid == 0 ? "root" : concat("user ", keeper->uid, " and root");
+  return concat(": it serves ", whom, " alone, and this process is user ", ::geteuid(), "'s");
+}
+
 }  // namespace
 
 std::string_view text_of(const Message& packet) {
@@ -62,9 +71,10 @@ Result<Message> KeeperConnection::exchange(const std::string& text, std::span<co
   }
   auto message = receive_message(fd_.get(), keeper_wire::kMaxPacket, patience);
   if (!message.ok() || message->bytes.empty()) {
+    const std::string whom = whom_it_serves(fd_.get());
     // A late answer would be taken for that to the next request.
     fd_.reset();
-    if (message.ok()) return has_closed(path_);
+    if (message.ok()) return Error{Code::unavailable, has_closed(path_).message + whom};
     if (message.error().code == Code::resource_exhausted) return std::move(message).error();
     return away(path_, message.error());
   }

@@ -68,6 +68,11 @@ TEST(CourierOptions, EachMistakeIsNamed) {
   EXPECT_TRUE(
       has(parse_options(R"({"certificate": "a", "key": "b", "authority": "c"})").error().message,
           "nothing to do"));
+  EXPECT_TRUE(has(parse_options(R"({"certificate": "a", "key": "b", "authority": "c", "cary": []})")
+                      .error()
+                      .message,
+                  "cary"));
+  EXPECT_TRUE(has(complaint(R"("peers": [)", R"("peers": ["10.0.0.1", )"), "no DNS name"));
 }
 
 TEST(CourierOptions, FilesLieBesideTheirs) {

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "tests/keeper/keeper_process.hpp"
 #include "tools/http/http_client.hpp"
 #include "tools/http/metrics_text.hpp"
 
@@ -12,6 +13,7 @@ namespace aqua::courier {
 namespace {
 
 TEST(CourierMetrics, TellWhatWasCarriedAndWhetherAllConnectionsAreUp) {
+  const test::KeeperProcess keeper;
   Counters counters;
   counters.sent = 3;
   counters.sent_bytes = 4096;
@@ -21,7 +23,7 @@ TEST(CourierMetrics, TellWhatWasCarriedAndWhetherAllConnectionsAreUp) {
   routes.front().connected();
   routes.front().failed("nobody listens there");
   routes.back().connected();
-  const auto page = MetricsPage::open("127.0.0.1:0", counters, routes);
+  const auto page = MetricsPage::open("127.0.0.1:0", counters, routes, keeper.socket());
   ASSERT_TRUE(page.ok()) << page.error().message;
   http::HttpOptions options;
   options.url = "http://127.0.0.1:" + std::to_string((*page)->port());
@@ -39,7 +41,13 @@ TEST(CourierMetrics, TellWhatWasCarriedAndWhetherAllConnectionsAreUp) {
   EXPECT_EQ(client.get("/readyz")->status, 200);
   // A server that only receives has these figures as well.
   EXPECT_NE(metrics_text(counters, {}).find("aqua_courier_routes 0"), std::string::npos);
-  EXPECT_EQ(MetricsPage::open("127.0.0.1:" + std::to_string((*page)->port()), counters, routes)
+  EXPECT_EQ(
+      readiness_text(counters, {}, keeper.socket()),
+      std::pair(true, std::string("nothing is carried from here; 0 connections of others\n")));
+  const auto [ready, text] = readiness_text(counters, routes, keeper.socket() + ".none");
+  EXPECT_FALSE(ready);
+  EXPECT_NE(text.find("aqua-keeper is to run"), std::string::npos) << text;
+  EXPECT_EQ(MetricsPage::open("127.0.0.1:" + std::to_string((*page)->port()), counters, routes, "")
                 .error()
                 .code,
             Code::unavailable);

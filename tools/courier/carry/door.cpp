@@ -167,7 +167,7 @@ Result<void> Door::serve(UniqueFd socket, Visit& visit, std::string& who) {
     auto keeper = KeeperSide::join(keeper_, hello->pool, hello->from, ParcelBook::Courier{});
     if (!keeper.ok()) return refuse(keeper.error());
     ++counters_.links_in;
-    say_(Event::visitor, concat("connected from ", who));
+    say_(Event::visitor, concat("connected from ", who, " for ", hello->pool));
     Receiver receiver(link, *std::move(keeper), *hello, counters_, stop);
     auto served = receiver.serve();
     --counters_.links_in;

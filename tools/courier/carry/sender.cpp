@@ -32,14 +32,12 @@ Error sent_away(const Refused& said) {
 
 void Sender::run() {
   auto pause_for = kFirstPause;
-  std::string said;
   for (;;) {
     const auto served = serve();
     if (served.error().code == Code::cancelled) return;
     // Who is displaced at once, or ends at once, is not to try again at once.
     if (link_ && Clock::now() - linked_ > 2 * kLongestPause) {
       pause_for = kFirstPause;
-      said.clear();
     }
     lose_link();
     if (keeper_ && !keeper_->connected()) {
@@ -47,7 +45,7 @@ void Sender::run() {
       taken_.clear();
     }
     route_state_.failed(served.error().message);
-    if (served.error().message != said) say_(Event::lost, said = served.error().message);
+    if (served.error().message != said_) say_(Event::lost, said_ = served.error().message);
     if (!pause(pause_for)) return;
     pause_for = std::min(2 * pause_for, kLongestPause);
   }
@@ -106,6 +104,7 @@ Result<void> Sender::greet() {
   link_.emplace(std::move(link));
   linked_ = Clock::now();
   route_state_.connected();
+  said_.clear();
   say_(Event::connected, concat("connected to ", route_.peer, " at ", route_.address));
   return {};
 }

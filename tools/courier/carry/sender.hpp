@@ -101,6 +101,7 @@ class Sender {
   std::deque<ParcelHead> cut_off_;  // parcels of which the other side does not know
   std::uint64_t last_offer_ = 0;
   std::chrono::steady_clock::time_point linked_{};  // since when
+  std::string said_{};                              // of what was lost, since it was there last
   bool admitted_ = false;
   bool may_wait_ = true;  // parcels may wait at the keeper
 };

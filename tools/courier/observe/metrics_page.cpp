@@ -9,6 +9,7 @@
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
+#include "base/keeper/connection.hpp"
 #include "base/try.hpp"
 #include "tools/courier/net/sockets.hpp"
 #include "tools/http/metric_families.hpp"
@@ -53,16 +54,22 @@ std::string metrics_text(const Counters& counters, const RouteStates& routes) {
   return families.text();
 }
 
-std::pair<bool, std::string> readiness_text(const RouteStates& routes) {
+std::pair<bool, std::string> readiness_text(const Counters& counters, const RouteStates& routes,
+                                            const std::string& keeper) {
   std::string down;
+  if (const auto there = KeeperConnection::connect(keeper); !there.ok()) {
+    down = there.error().message + "\n";
+  }
   for (const RouteState& route : routes) {
     const RouteState::Now now = route.now();
     if (now.up == route.connections()) continue;
     down += concat(route.pool(), " to ", route.peer(), ": ", now.up, " of ", route.connections(),
                    " connections are up: ", now.why, "\n");
   }
-  if (down.empty()) return {true, "all connections to others are up\n"};
-  return {false, down};
+  if (!down.empty()) return {false, down};
+  if (!routes.empty()) return {true, "all connections to others are up\n"};
+  const std::uint64_t visitors = counters.links_in;
+  return {true, concat("nothing is carried from here; ", visitors, " connections of others\n")};
 }
 
 struct MetricsPage::Impl {
@@ -85,7 +92,8 @@ int MetricsPage::port() const {
 
 Result<std::unique_ptr<MetricsPage>> MetricsPage::open(const std::string& address,
                                                        const Counters& counters,
-                                                       const RouteStates& routes) {
+                                                       const RouteStates& routes,
+                                                       const std::string& keeper) {
   AQUA_ASSIGN(const Address parsed, parse_address(address));
   auto impl = std::make_unique<Impl>();
   // Not SO_REUSEPORT, by which another one would listen there as well.
@@ -97,8 +105,8 @@ Result<std::unique_ptr<MetricsPage>> MetricsPage::open(const std::string& addres
   impl->server.Get("/metrics", [&counters, &routes](const auto& /*asked*/, auto& answer) {
     answer.set_content(metrics_text(counters, routes), "text/plain; version=0.0.4");
   });
-  impl->server.Get("/readyz", [&routes](const auto& /*asked*/, auto& answer) {
-    const auto [all_up, text] = readiness_text(routes);
+  impl->server.Get("/readyz", [&counters, &routes, keeper](const auto& /*asked*/, auto& answer) {
+    const auto [all_up, text] = readiness_text(counters, routes, keeper);
     answer.status = all_up ? 200 : 503;
     answer.set_content(text, "text/plain");
   });

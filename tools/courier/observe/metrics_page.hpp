@@ -19,15 +19,19 @@ namespace aqua::courier {
 using RouteStates = std::list<RouteState>;
 
 [[nodiscard]] std::string metrics_text(const Counters& counters, const RouteStates& routes);
-// Whether all are up, and a line for each that is not.
-[[nodiscard]] std::pair<bool, std::string> readiness_text(const RouteStates& routes);
+// Whether the keeper answers and all are up, and a line for each that is not.
+[[nodiscard]] std::pair<bool, std::string> readiness_text(const Counters& counters,
+                                                          const RouteStates& routes,
+                                                          const std::string& keeper);
 
 class MetricsPage {
  public:
-  // At HOST:PORT. unavailable: it cannot listen there. Counters and routes outlive it.
+  // At HOST:PORT. `keeper`: path of its socket, as SegmentsOptions::keeper. unavailable: it cannot
+  // listen there. Counters and routes outlive it.
   [[nodiscard]] static Result<std::unique_ptr<MetricsPage>> open(const std::string& address,
                                                                  const Counters& counters,
-                                                                 const RouteStates& routes);
+                                                                 const RouteStates& routes,
+                                                                 const std::string& keeper);
   ~MetricsPage();
   MetricsPage(const MetricsPage&) = delete;
   MetricsPage& operator=(const MetricsPage&) = delete;
