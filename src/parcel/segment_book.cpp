@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
@@ -103,7 +104,8 @@ Result<void> SegmentBook::restore(const SegmentName& name, std::uint64_t bytes,
 }
 
 Result<std::uint64_t> SegmentBook::commit(Member member, SegmentNumber number, Parcel parcel,
-                                          std::uint64_t bytes, const SegmentDigest& digest) {
+                                          std::uint64_t bytes, const SegmentDigest& digest,
+                                          std::optional<SegmentOrigin> copy_of) {
   AQUA_ASSIGN(const At at, written("commit", member, number));
   Segment& segment = at->second;
   if (segment.state != State::reserved) {
@@ -118,6 +120,7 @@ Result<std::uint64_t> SegmentBook::commit(Member member, SegmentNumber number, P
   segment.parcel = parcel;
   segment.name.bytes = bytes;
   segment.name.digest = digest;
+  segment.copy_of = std::move(copy_of);
   return ++segment.name.generation;
 }
 
@@ -261,7 +264,8 @@ std::vector<SegmentStatus> SegmentBook::kept(SegmentNumber from, std::size_t mos
                     .capacity = segment.bytes,
                     .parcel = segment.parcel,
                     .has_writer = segment.writer != 0,
-                    .readers = static_cast<std::uint32_t>(segment.readers.size())});
+                    .readers = static_cast<std::uint32_t>(segment.readers.size()),
+                    .copy_of = segment.copy_of});
   }
   return rows;
 }

@@ -25,6 +25,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -77,12 +78,14 @@ class SegmentBook {
   //   invalid_argument     no bytes
   //   resource_exhausted   more than a quota allows
   [[nodiscard]] Result<SegmentNumber> reserve(Member member, std::uint64_t bytes);
-  // Keeps it, for a parcel or until it is dropped. Answers the generation in its name.
+  // Keeps it, for a parcel or until it is dropped, perhaps as a copy. Answers the generation in its
+  // name.
   //   not_found            the member does not write it
   //   failed_precondition  it is not reserved: it is kept already, or not yet returned
   //   invalid_argument     more bytes than it has
   [[nodiscard]] Result<std::uint64_t> commit(Member member, SegmentNumber number, Parcel parcel,
-                                             std::uint64_t bytes, const SegmentDigest& digest);
+                                             std::uint64_t bytes, const SegmentDigest& digest,
+                                             std::optional<SegmentOrigin> copy_of = {});
   // Keeps what an earlier keeper kept, under the name that it had, until it is dropped. Nobody
   // writes it. It counts as the user's, and as no process's.
   //   already_exists       there is a segment of this number
@@ -142,6 +145,7 @@ class SegmentBook {
     Member writer = 0;  // 0: it is gone
     SegmentName name{};
     Parcel parcel = 0;
+    std::optional<SegmentOrigin> copy_of{};
     std::set<Member> readers{};
     friend bool operator==(const Segment&, const Segment&) = default;
   };

@@ -8,17 +8,42 @@
 #include "base/json_object.hpp"
 #include "base/keeper/packets.hpp"
 #include "base/text/hex.hpp"
+#include "base/text/plain_name.hpp"
 #include "base/try.hpp"
 
 namespace aqua::segment_wire {
 
 using Json = nlohmann::json;
 
+constexpr std::size_t kLongestServer = 253;  // a DNS name's
+
 Json json_of(const SegmentName& name) {
   return {{"number", name.number},
           {"generation", name.generation},
           {"bytes", name.bytes},
           {"digest", to_hex(name.digest)}};
+}
+
+Json json_of(const SegmentOrigin& origin) {
+  return {{"server", origin.server},
+          {"keeper", origin.keeper},
+          {"number", origin.number},
+          {"generation", origin.generation}};
+}
+
+std::optional<SegmentOrigin> read_origin(JsonObject& object) {
+  const Json* const json = object.has("copy_of") ? object.take("copy_of") : nullptr;
+  if (json == nullptr) return std::nullopt;
+  JsonObject inner(*json, "copy_of");
+  SegmentOrigin origin{.server = inner.text("server")};
+  origin.keeper = keeper_wire::read_number(inner, "keeper");
+  origin.number = keeper_wire::read_number(inner, "number");
+  origin.generation = keeper_wire::read_number(inner, "generation");
+  if (origin.server.empty() || origin.server.size() > kLongestServer || !is_plain(origin.server)) {
+    inner.fail(concat("server is not 1 to ", kLongestServer, " bytes of printable ASCII"));
+  }
+  if (const auto whole = inner.finish(); !whole.ok()) object.fail(whole.error().message);
+  return origin;
 }
 
 std::uint64_t read_size(JsonObject& object, const char* key) {

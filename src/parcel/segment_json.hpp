@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 
 #include "aqua/handoff/segment.hpp"
 #include "aqua/result.hpp"
@@ -21,6 +22,9 @@ inline constexpr std::size_t kNameBytes = 160;
 [[nodiscard]] nlohmann::json json_of(const SegmentDisk& disk);
 [[nodiscard]] Result<SegmentDisk> read_disk(const nlohmann::json& json);
 [[nodiscard]] SegmentName read_name(JsonObject& object);
+[[nodiscard]] nlohmann::json json_of(const SegmentOrigin& origin);
+// Under "copy_of"; nullopt: there is none.
+[[nodiscard]] std::optional<SegmentOrigin> read_origin(JsonObject& object);
 // Under "digest".
 [[nodiscard]] SegmentDigest read_digest(JsonObject& object);
 // Under a key, 0 to 2^48.

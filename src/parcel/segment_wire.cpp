@@ -19,15 +19,20 @@ using keeper_wire::kMostCount;
 Json to_json(const Join& /*asked*/) {
   return {{"op", "segment-join"}};
 }
+Json to_json(const Watch& /*asked*/) {
+  return {{"op", "segment-watch"}};
+}
 Json to_json(const Reserve& asked) {
   return {{"op", "segment-reserve"}, {"bytes", asked.bytes}};
 }
 Json to_json(const Commit& asked) {
-  return {{"op", "segment-commit"},
-          {"number", asked.number},
-          {"bytes", asked.bytes},
-          {"digest", to_hex(asked.digest)},
-          {"parcel", asked.parcel}};
+  Json json{{"op", "segment-commit"},
+            {"number", asked.number},
+            {"bytes", asked.bytes},
+            {"digest", to_hex(asked.digest)},
+            {"parcel", asked.parcel}};
+  if (asked.copy_of) json["copy_of"] = json_of(*asked.copy_of);
+  return json;
 }
 Json to_json(const Open& asked) {
   return {{"op", "segment-open"}, {"number", asked.number}, {"generation", asked.generation}};
@@ -60,6 +65,7 @@ Json to_json(const SegmentStatus& row) {
   json["writer"] = row.has_writer;
   json["readers"] = row.readers;
   if (row.on_disk) json["on_disk"] = true;
+  if (row.copy_of) json["copy_of"] = json_of(*row.copy_of);
   return json;
 }
 Json to_json(const Reply& reply) {
@@ -79,6 +85,8 @@ Commit read_commit(JsonObject& object) {
   asked.bytes = read_size(object, "bytes");
   asked.digest = read_digest(object);
   asked.parcel = keeper_wire::read_number(object, "parcel");
+  asked.copy_of = read_origin(object);
+  if (asked.copy_of && asked.parcel != 0) object.fail("a copy goes with no parcel");
   return asked;
 }
 
@@ -91,6 +99,7 @@ Asked read_named(JsonObject& object) {
 
 std::optional<Request> read_request(JsonObject& object, std::string_view operation) {
   if (operation == "join") return Join{};
+  if (operation == "watch") return Watch{};
   if (operation == "reserve") return Reserve{.bytes = read_size(object, "bytes")};
   if (operation == "commit") return read_commit(object);
   if (operation == "open") return read_named<Open>(object);
@@ -124,6 +133,7 @@ Result<SegmentStatus> read_row(const Json& json) {
   row.has_writer = object.flag_or("writer", false);
   row.readers = object.count("readers", 0, kMostCount);
   row.on_disk = object.flag_or("on_disk", false);
+  row.copy_of = read_origin(object);
   AQUA_TRY(object.finish());
   return row;
 }

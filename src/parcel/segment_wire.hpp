@@ -19,9 +19,12 @@ namespace aqua::segment_wire {
 inline constexpr std::size_t kMostNumbers = 1024;  // in one answer
 inline constexpr std::size_t kMostRows = 64;
 
-// Answer: nothing; with it an eventfd that is written when segments have come back to the member,
-// or others have ended and its last Reserve found no room.
+// Answer: number, drawn at random, which tells this keeper from those before and after it; with it
+// an eventfd that is written when segments have come back to the member, or others have ended and
+// its last Reserve found no room.
 struct Join {};
+// The member's eventfd is written as well whenever what is kept changes, and now.
+struct Watch {};
 // Answer: number, capacity; with it a descriptor of the memory, to be written.
 struct Reserve {
   std::uint64_t bytes = 0;
@@ -33,6 +36,8 @@ struct Commit {
   SegmentDigest digest{};
   // It goes with this one, which the caller's process gives and has not closed; 0: with none.
   std::uint64_t parcel = 0;
+  // It is a copy, which no disk keeps, and which goes with no parcel.
+  std::optional<SegmentOrigin> copy_of{};
 };
 // Answer: name, capacity; with it a descriptor of the memory that can be read alone.
 struct Open {
@@ -59,8 +64,8 @@ struct List {
 };
 // Answer: disk.
 struct Disk {};
-using Request =
-    std::variant<Join, Reserve, Commit, Open, Close, Drop, GiveUp, Returned, Leave, List, Disk>;
+using Request = std::variant<Join, Watch, Reserve, Commit, Open, Close, Drop, GiveUp, Returned,
+                             Leave, List, Disk>;
 
 struct Reply {
   SegmentName name{};

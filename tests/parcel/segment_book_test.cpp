@@ -86,6 +86,18 @@ TEST(SegmentBook, OfAnEarlierGenerationNothingIsRead) {
   EXPECT_EQ(code_of(book.drop(number, 1)), "aborted");
 }
 
+TEST(SegmentBook, ACopySaysWhoseItIsUntilItIsDropped) {
+  SegmentBook book = two_members();
+  const SegmentNumber number = *book.reserve(1, 100);
+  const SegmentOrigin origin{.server = "a.test", .keeper = 1, .number = 2, .generation = 3};
+  ASSERT_TRUE(book.commit(1, number, 0, 60, {}, origin).ok());
+  EXPECT_EQ(book.kept(0, 9).at(0).copy_of, origin);
+  ASSERT_TRUE(book.drop(number, 1).ok());
+  ASSERT_TRUE(book.take_returned(1, 1).ok());
+  ASSERT_TRUE(book.commit(1, number, 0, 60, {}).ok());
+  EXPECT_EQ(book.kept(0, 9).at(0).copy_of, std::nullopt);
+}
+
 TEST(SegmentBook, WhatWasCommittedForAParcelGoesWithIt) {
   SegmentBook book = two_members();
   const SegmentNumber a = *book.reserve(1, 10), b = *book.reserve(1, 10), c = *book.reserve(1, 10);

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/base/code_of.hpp"
+
 namespace aqua::segment_wire {
 namespace {
 
@@ -13,17 +15,9 @@ constexpr SegmentDigest kDigest{0, 1, 0xab, 0xff};
 constexpr SegmentName kName{.number = 7, .generation = 3, .bytes = 1 << 20, .digest = kDigest};
 
 std::vector<Request> one_of_each() {
-  return {Join{},
-          Reserve{1 << 21},
-          Commit{7, 1 << 20, kDigest, 5},
-          Open{7, 3},
-          Close{7},
-          Drop{7, 3},
-          GiveUp{7},
-          Returned{},
-          Leave{},
-          List{9},
-          Disk{}};
+  return {Join{},     Watch{},  Reserve{1 << 21}, Commit{7, 1 << 20, kDigest, 5},
+          Open{7, 3}, Close{7}, Drop{7, 3},       GiveUp{7},
+          Returned{}, Leave{},  List{9},          Disk{}};
 }
 
 TEST(SegmentWire, EveryRequestArrivesAsItWasSent) {
@@ -37,7 +31,21 @@ TEST(SegmentWire, EveryRequestArrivesAsItWasSent) {
     EXPECT_EQ((*heard)->index(), i);
     EXPECT_EQ(encode(**heard), sent);
   }
-  EXPECT_EQ(std::get<Commit>(**decode_request(encode(requests[2]))).digest, kDigest);
+  EXPECT_EQ(std::get<Commit>(**decode_request(encode(requests[3]))).digest, kDigest);
+}
+
+TEST(SegmentWire, ACopySaysWhatItIsACopyOf) {
+  const Commit copy{.number = 7, .bytes = 9, .copy_of = SegmentOrigin{"a.test", 1, 2, 3}};
+  const auto heard = decode_request(encode(copy));
+  ASSERT_TRUE(heard.ok()) << heard.error().message;
+  EXPECT_EQ(std::get<Commit>(**heard).copy_of, copy.copy_of);
+  for (const Commit& bad :
+       {Commit{.number = 7, .parcel = 5, .copy_of = SegmentOrigin{"a", 1, 2, 3}},
+        Commit{.number = 7, .copy_of = SegmentOrigin{"", 1, 2, 3}},
+        Commit{.number = 7, .copy_of = SegmentOrigin{"a\n", 1, 2, 3}},
+        Commit{.number = 7, .copy_of = SegmentOrigin{std::string(254, 'a')}}}) {
+    EXPECT_EQ(code_of(decode_request(encode(bad))), "invalid_argument");
+  }
 }
 
 TEST(SegmentWire, RequestsOfAnotherKindAreLeftToOthers) {
@@ -49,7 +57,7 @@ TEST(SegmentWire, RepliesAndRefusalsArrive) {
   const Reply reply{.name = kName,
                     .capacity = 1 << 21,
                     .numbers = {3, 1},
-                    .rows = {{kName, 1 << 21, 4, true, 2, true}},
+                    .rows = {{kName, 1 << 21, 4, true, 2, true, SegmentOrigin{"a.test", 1, 2, 3}}},
                     .more = true,
                     .disk = SegmentDisk{.directory = "/disk",
                                         .error = "it is full",

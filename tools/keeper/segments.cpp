@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -37,6 +38,14 @@ std::uint64_t process_number(const PeerProcess& process) {
 }
 
 }  // namespace
+
+Segments::Segments(SlabRoom& room, const SegmentQuota& quota, std::size_t most_members,
+                   CheckGives check_gives, SegmentNumber last)
+    : room_(room),
+      most_members_(most_members),
+      check_gives_(std::move(check_gives)),
+      which_((std::uint64_t{std::random_device{}()} << 16) ^ std::random_device{}()),
+      book_(quota, last) {}
 
 void Segments::use(std::unique_ptr<DiskTier> disk) {
   disk_ = std::move(disk);
@@ -89,9 +98,20 @@ Result<Segments::Served> Segments::answer(const PacketPeer& from,
   AQUA_ASSIGN(PeerProcess process, PeerProcess::of_socket(from.fd));
   AQUA_ASSIGN(UniqueFd event, make_wake_event());
   AQUA_TRY(book_.join(from.number, {.user = from.uid, .process = process_number(process)}));
-  Served served{.reply = {}, .fds = {event.get()}};
+  Served served{.reply = {.name = {.number = which_}}, .fds = {event.get()}};
   members_.emplace(from.number, Member{std::move(process), std::move(event)});
   return served;
+}
+
+Result<Segments::Served> Segments::answer(const PacketPeer& from,
+                                          const segment_wire::Watch& /*asked*/) {
+  const auto member = members_.find(from.number);
+  if (member == members_.end()) {
+    return Error{Code::not_found, "keeper: the caller has not joined"};
+  }
+  member->second.watches = true;
+  signal_event(member->second.wake.get());
+  return Served{};
 }
 
 Result<Segments::Served> Segments::answer(const PacketPeer& from,
@@ -131,10 +151,13 @@ Result<Segments::Served> Segments::answer(const PacketPeer& from,
     }
   }
   AQUA_ASSIGN(const std::uint64_t generation,
-              book_.commit(from.number, asked.number, asked.parcel, asked.bytes, asked.digest));
+              book_.commit(from.number, asked.number, asked.parcel, asked.bytes, asked.digest,
+                           asked.copy_of));
   const SegmentName name{asked.number, generation, asked.bytes, asked.digest};
   // What goes with a parcel goes with the keeper: parcels do.
-  if (disk_ != nullptr && asked.parcel == 0) disk_->committed(name, memory_.at(asked.number));
+  const bool lasts = asked.parcel == 0 && !asked.copy_of;
+  if (disk_ != nullptr && lasts) disk_->committed(name, memory_.at(asked.number));
+  if (lasts) tell_watchers();
   return Served{{.name = name}};
 }
 
@@ -159,6 +182,7 @@ Result<Segments::Served> Segments::answer(const PacketPeer& /*from*/,
   const bool erased = disk_ != nullptr && dropped && disk_->dropped(asked.number, asked.generation);
   if (!ended.ok()) return erased ? Served{} : Result<Served>(std::move(ended).error());
   settle(*ended);
+  tell_watchers();
   return Served{};
 }
 
@@ -211,6 +235,12 @@ Result<void> Segments::check_room(std::int64_t pid) const {
 
 void Segments::end_parcels(const std::vector<std::uint64_t>& parcels) {
   for (const std::uint64_t parcel : parcels) settle(book_.end_parcel(parcel));
+}
+
+void Segments::tell_watchers() {
+  for (auto& [number, member] : members_) {
+    if (member.watches) signal_event(member.wake.get());
+  }
 }
 
 void Segments::settle(const SegmentNumbers& ended) {

@@ -41,11 +41,7 @@ class Segments {
   // process. Each takes two descriptors. The room outlives it.
   // Numbers of segments begin behind `last`.
   Segments(SlabRoom& room, const SegmentQuota& quota, std::size_t most_members,
-           CheckGives check_gives, SegmentNumber last)
-      : room_(room),
-        most_members_(most_members),
-        check_gives_(std::move(check_gives)),
-        book_(quota, last) {}
+           CheckGives check_gives, SegmentNumber last);
 
   // Keeps what is committed for no parcel on this disk as well, and what was left there first:
   // blocks until that is read. Before the first request.
@@ -87,9 +83,11 @@ class Segments {
     PeerProcess process;
     UniqueFd wake;        // an eventfd, of which the member has a copy
     bool hungry = false;  // there was no room for what it asked for
+    bool watches = false;
   };
 
   [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::Join& asked);
+  [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::Watch& asked);
   [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::Reserve& asked);
   [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::Commit& asked);
   [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::Open& asked);
@@ -107,6 +105,8 @@ class Segments {
   // New memory, which `fill` has filled, for what an earlier keeper kept.
   [[nodiscard]] Result<DiskTier::Memory> restore(const SegmentName& name,
                                                  const DiskTier::Fill& fill);
+  // What is kept is not what it was.
+  void tell_watchers();
   // Closes the memory of segments that have ended, and wakes those to whom others came back, and
   // who wait for room.
   void settle(const SegmentNumbers& ended);
@@ -114,6 +114,7 @@ class Segments {
   SlabRoom& room_;
   const std::size_t most_members_;
   const CheckGives check_gives_;
+  const std::uint64_t which_;  // of the keepers that run here one after the other
   SegmentBook book_;
   std::map<SegmentNumber, DiskTier::Memory> memory_;
   std::map<std::uint64_t, Member> members_;  // by connection, and for longer than that lasts

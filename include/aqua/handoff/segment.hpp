@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace aqua {
@@ -21,6 +22,15 @@ struct SegmentName {
   friend bool operator==(const SegmentName&, const SegmentName&) = default;
 };
 
+// What a segment is a copy of, which a courier has brought: another server's segment.
+struct SegmentOrigin {
+  std::string server{};      // as its courier's certificate names it
+  std::uint64_t keeper = 0;  // which of the keepers that have run there, one after the other
+  std::uint64_t number = 0;
+  std::uint64_t generation = 0;
+  friend bool operator==(const SegmentOrigin&, const SegmentOrigin&) = default;
+};
+
 // What a keeper keeps, for people.
 struct SegmentStatus {
   SegmentName name{};
@@ -28,7 +38,8 @@ struct SegmentStatus {
   std::uint64_t parcel = 0;    // that it goes with; 0: it goes when it is dropped by name
   bool has_writer = false;     // to whom it comes back
   std::uint32_t readers = 0;
-  bool on_disk = false;  // synced there: it outlives the keeper, and a power cut
+  bool on_disk = false;                    // synced there: it outlives the keeper, and a power cut
+  std::optional<SegmentOrigin> copy_of{};  // goes when that one is dropped, or this one is
   friend bool operator==(const SegmentStatus&, const SegmentStatus&) = default;
 };
 

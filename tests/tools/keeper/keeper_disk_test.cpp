@@ -63,6 +63,21 @@ TEST_F(KeeperDisk, WhatIsDurableOutlivesTheKeeperUnderItsName) {
   EXPECT_EQ(reader.disk().durable, (SegmentSum{2, 100}));
 }
 
+TEST_F(KeeperDisk, CopiesOfOtherServersStayInMemory) {
+  start();
+  Client one = client();
+  const SegmentName own = one.commit(1, 100);
+  const auto reserved = one.say(segment_wire::Reserve{100});
+  one.say(segment_wire::Commit{
+      .number = reserved.name.number, .bytes = 100, .copy_of = SegmentOrigin{"a.test", 1, 2, 3}});
+  EXPECT_EQ(one.written().durable, (SegmentSum{1, 100}));
+  keeper_.kill();
+  start();
+  Client another = client();
+  ASSERT_EQ(another.rows().size(), 1U);
+  EXPECT_EQ(another.rows()[0].name, own);
+}
+
 TEST_F(KeeperDisk, WithoutOneItSaysSo) {
   keeper_.start();
   Client one = client();

@@ -24,10 +24,17 @@ that outlives it until it is dropped. Drops what nobody will ever read. (docs/op
 constexpr std::uint64_t kMostNumber = 1'000'000'000'000'000;
 
 Json to_json(const SegmentStatus& row) {
-  return {{"number", row.name.number}, {"generation", row.name.generation},
-          {"bytes", row.name.bytes},   {"capacity", row.capacity},
-          {"parcel", row.parcel},      {"writer", row.has_writer},
-          {"readers", row.readers},    {"on_disk", row.on_disk}};
+  Json json{{"number", row.name.number}, {"generation", row.name.generation},
+            {"bytes", row.name.bytes},   {"capacity", row.capacity},
+            {"parcel", row.parcel},      {"writer", row.has_writer},
+            {"readers", row.readers},    {"on_disk", row.on_disk}};
+  if (row.copy_of) {
+    json["copy_of"] = {{"server", row.copy_of->server},
+                       {"keeper", row.copy_of->keeper},
+                       {"number", row.copy_of->number},
+                       {"generation", row.copy_of->generation}};
+  }
+  return json;
 }
 Json to_json(const SegmentSum& sum) {
   return {{"segments", sum.segments}, {"bytes", sum.bytes}};
@@ -74,10 +81,11 @@ Result<std::string> list(const SegmentsCommand& command) {
     ((out << std::setw(11) << columns), ...);
     out << '\n';
   };
-  line("number", "generation", "KiB", "of KiB", "parcel", "writer", "readers", "disk");
+  line("number", "generation", "KiB", "of KiB", "parcel", "writer", "readers", "disk", "  copy of");
   for (const SegmentStatus& row : rows) {
     line(row.name.number, row.name.generation, row.name.bytes >> 10, row.capacity >> 10, row.parcel,
-         row.has_writer ? "there" : "gone", row.readers, row.on_disk ? "yes" : "no");
+         row.has_writer ? "there" : "gone", row.readers, row.on_disk ? "yes" : "no",
+         row.copy_of ? concat("  ", row.copy_of->server) : std::string());
   }
   out << words_of(disk);
   return out.str();
