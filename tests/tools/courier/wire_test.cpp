@@ -43,7 +43,11 @@ TEST(CourierFrames, ThatCannotBeAreRefused) {
 TEST(CourierMessages, AreReadAsTheyWereWritten) {
   const std::vector<Message> all{
       Hello{.pool = "smollm2", .from = "prefill", .to = "decode", .index = 3},
+      MirrorHello{},
       Welcome{},
+      Held{{{1, 2, 3}, {1, 4, 5}}},
+      Copy{5, {1, 2, 3}, 1 << 20, {1, 2, 3}},
+      Forget{{1, 2, 3}},
       Offer{5, offered()},
       Withdraw{7},
       CutOff{{"request 1", 9}},

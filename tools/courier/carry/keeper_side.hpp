@@ -6,12 +6,7 @@
 // Errors:  the keeper's own refusal; unavailable when it is away, and everything from then on.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
-#include <map>
-#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -19,8 +14,7 @@
 #include "aqua/result.hpp"
 #include "base/unique_fd.hpp"
 #include "keeper_client/pool_client.hpp"
-#include "keeper_client/segment_client.hpp"
-#include "tools/courier/carry/mapped_file.hpp"
+#include "tools/courier/carry/keeper_segments.hpp"
 
 namespace aqua::courier {
 
@@ -45,37 +39,16 @@ class KeeperSide {
   // for afterwards.
   [[nodiscard]] Result<void> clear_news();
 
-  // Maps what is kept for a parcel that was taken.
-  [[nodiscard]] Result<MappedFile> read(const SegmentName& name);
-  [[nodiscard]] Result<void> close(const SegmentName& name);
-  // A segment of at least so many bytes, for this process to fill.
-  struct Segment {
-    std::uint64_t number = 0;
-    std::span<std::byte> bytes{};
-  };
-  [[nodiscard]] Result<Segment> take(std::uint64_t bytes);
-  void give_back(std::uint64_t number) { ready_.push_back(number); }
-  // It is the parcel's, and comes back some time after that has ended.
-  [[nodiscard]] Result<void> commit(std::uint64_t number, const SegmentName& as,
-                                    std::uint64_t parcel);
+  // Those of parcels are committed for them.
+  [[nodiscard]] KeeperSegments& segments() { return segments_; }
 
  private:
-  KeeperSide(PoolClient pool, UniqueFd wake, SegmentClient segments, UniqueFd segment_wake)
-      : pool_(std::move(pool)),
-        wake_(std::move(wake)),
-        segments_(std::move(segments)),
-        segment_wake_(std::move(segment_wake)) {}
-  [[nodiscard]] Result<void> hear_returned();
-  // Gives up segments until so many are ready.
-  [[nodiscard]] Result<void> keep_ready(std::size_t most);
-  [[nodiscard]] Result<Segment> reserve(std::uint64_t bytes);
+  KeeperSide(PoolClient pool, UniqueFd wake, KeeperSegments segments)
+      : pool_(std::move(pool)), wake_(std::move(wake)), segments_(std::move(segments)) {}
 
   PoolClient pool_;
   UniqueFd wake_;
-  SegmentClient segments_;
-  UniqueFd segment_wake_;
-  std::map<std::uint64_t, MappedFile> own_;
-  std::vector<std::uint64_t> ready_;  // of own_
+  KeeperSegments segments_;
 };
 
 }  // namespace aqua::courier

@@ -119,7 +119,7 @@ Result<void> Receiver::hear(const ParcelNews& news) {
 }
 
 Result<void> Receiver::begin() {
-  auto segment = keeper_.take(incoming_->parcel.segment.bytes);
+  auto segment = keeper_.segments().take(incoming_->parcel.segment.bytes);
   if (!segment.ok()) return refuse(segment.error());
   incoming_->segment = *segment;
   return link_.say(Go{incoming_->offer});
@@ -154,7 +154,10 @@ Result<void> Receiver::land() {
     return refuse({Code::data_loss,
                    concat("parcel ", done.parcel.id, ": its bytes are not those of their digest")});
   }
-  const auto committed = keeper_.commit(done.segment->number, name, done.at_keeper);
+  const auto committed = keeper_.segments().commit({.number = done.segment->number,
+                                                    .bytes = name.bytes,
+                                                    .digest = name.digest,
+                                                    .parcel = done.at_keeper});
   if (!committed.ok()) {
     AQUA_TRY(hear_keeper());  // it may have been superseded
     return incoming_ ? refuse(committed.error()) : Result<void>{};
@@ -187,7 +190,7 @@ Result<void> Receiver::refuse(const Error& why) {
 }
 
 void Receiver::drop_incoming() {
-  if (incoming_->segment) keeper_.give_back(incoming_->segment->number);
+  if (incoming_->segment) keeper_.segments().give_back(incoming_->segment->number);
   incoming_.reset();
 }
 

@@ -38,7 +38,7 @@ class Receiver {
     std::uint64_t offer = 0;
     Parcel parcel{};              // as it was offered
     std::uint64_t at_keeper = 0;  // its number here
-    std::optional<KeeperSide::Segment> segment{};
+    std::optional<KeeperSegments::Segment> segment{};
     std::uint64_t got = 0;  // bytes of it
   };
 

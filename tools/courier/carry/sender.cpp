@@ -21,39 +21,22 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kTakes = 256;  // of a parcel, by one keeper: as many turns
 constexpr auto kLater = 1s;            // until what somebody else gives there has ended, perhaps
 constexpr auto kRefused = 5s;          // until the other server has room again, perhaps
-// Before the next connection.
-constexpr std::chrono::milliseconds kFirstPause{100}, kLongestPause{5000};
-
-Error sent_away(const Refused& said) {
-  return Error{Code::unavailable, concat("the other side ends it: ", said.error.message)};
-}
 
 }  // namespace
 
 void Sender::run() {
-  auto pause_for = kFirstPause;
-  for (;;) {
+  do {
     const auto served = serve();
     if (served.error().code == Code::cancelled) return;
-    // Who is displaced at once, or ends at once, is not to try again at once.
-    if (link_ && Clock::now() - linked_ > 2 * kLongestPause) {
-      pause_for = kFirstPause;
-    }
     lose_link();
     if (keeper_ && !keeper_->connected()) {
       keeper_.reset();
       taken_.clear();
     }
-    route_state_.failed(served.error().message);
-    if (served.error().message != said_) say_(Event::lost, said_ = served.error().message);
-    if (!pause(pause_for)) return;
-    pause_for = std::min(2 * pause_for, kLongestPause);
-  }
-}
-
-bool Sender::pause(std::chrono::milliseconds time) const {
-  pollfd stopped{stop_, POLLIN, 0};
-  return ::poll(&stopped, 1, static_cast<int>(time.count())) == 0;
+    const std::string& why = served.error().message;
+    route_state_.failed(why);
+    if (retries_.lost(why)) say_(Event::lost, why);
+  } while (retries_.pause());
 }
 
 void Sender::lose_link() {
@@ -102,9 +85,8 @@ Result<void> Sender::greet() {
   }
   link.greeted(route_.patience);
   link_.emplace(std::move(link));
-  linked_ = Clock::now();
+  retries_.connected();
   route_state_.connected();
-  said_.clear();
   say_(Event::connected, concat("connected to ", route_.peer, " at ", route_.address));
   return {};
 }
@@ -223,7 +205,7 @@ Result<void> Sender::hear(const Message& message) {
 
 Result<void> Sender::send(At taken) {
   const SegmentName name = taken->second.parcel.segment;
-  const auto memory = keeper_->read(name);
+  const auto memory = keeper_->segments().read(name);
   if (!memory.ok()) {
     if (!keeper_->connected()) return memory.error();
     say_(Event::parcel, concat("parcel ", taken->second.parcel.id, ": ", memory.error().message));
@@ -233,7 +215,7 @@ Result<void> Sender::send(At taken) {
   }
   step("send");
   auto sent = link_->send(memory->bytes().first(name.bytes));
-  AQUA_TRY(keeper_->close(name));
+  AQUA_TRY(keeper_->segments().close(name));
   if (sent.ok()) counters_.sent_bytes += name.bytes;
   return sent;
 }

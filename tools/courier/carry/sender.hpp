@@ -21,6 +21,7 @@
 #include "aqua/result.hpp"
 #include "tools/courier/carry/counters.hpp"
 #include "tools/courier/carry/keeper_side.hpp"
+#include "tools/courier/carry/retries.hpp"
 #include "tools/courier/carry/route_state.hpp"
 #include "tools/courier/net/link.hpp"
 
@@ -50,7 +51,8 @@ class Sender {
         identity_(identity),
         counters_(counters),
         say_(std::move(say)),
-        stop_(stop) {}
+        stop_(stop),
+        retries_(stop) {}
 
   void run();
 
@@ -83,8 +85,6 @@ class Sender {
   // When the next parcel that waits may be offered; never, while another one is under way.
   [[nodiscard]] std::chrono::steady_clock::time_point next_offer() const;
   void lose_link();
-  // Whether it was not stopped meanwhile.
-  [[nodiscard]] bool pause(std::chrono::milliseconds time) const;
 
   const Route& route_;
   RouteState& route_state_;
@@ -95,13 +95,12 @@ class Sender {
   const Say say_;
   const int stop_;
 
+  Retries retries_;
   std::map<std::uint64_t, Taken> taken_;  // before keeper_, which gives them back
   std::optional<KeeperSide> keeper_;
   std::optional<Link> link_;
   std::deque<ParcelHead> cut_off_;  // parcels of which the other side does not know
   std::uint64_t last_offer_ = 0;
-  std::chrono::steady_clock::time_point linked_{};  // since when
-  std::string said_{};                              // of what was lost, since it was there last
   bool admitted_ = false;
   bool may_wait_ = true;  // parcels may wait at the keeper
 };

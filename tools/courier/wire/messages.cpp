@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/concat.hpp"
 #include "base/json_object.hpp"
 #include "base/keeper/packets.hpp"
 #include "base/shallow_json.hpp"
+#include "base/text/hex.hpp"
 #include "base/try.hpp"
 #include "parcel/parcel_json.hpp"
+#include "parcel/segment_json.hpp"
 
 namespace aqua::courier {
 namespace {
@@ -23,8 +26,29 @@ Json to_json(const Hello& said) {
   return {{"say", "hello"},    {"version", said.version}, {"pool", said.pool},
           {"from", said.from}, {"to", said.to},           {"index", said.index}};
 }
+Json to_json(const MirrorHello& said) {
+  return {{"say", "mirror"}, {"version", said.version}};
+}
 Json to_json(const Welcome& /*said*/) {
   return {{"say", "welcome"}};
+}
+Json numbers_of(const Original& original) {
+  return {original.keeper, original.number, original.generation};
+}
+Json to_json(const Held& said) {
+  Json all = Json::array();
+  for (const Original& one : said.all) all.push_back(numbers_of(one));
+  return {{"say", "held"}, {"all", all}};
+}
+Json to_json(const Copy& said) {
+  return {{"say", "copy"},
+          {"number", said.number},
+          {"original", numbers_of(said.original)},
+          {"bytes", said.bytes},
+          {"digest", to_hex(said.digest)}};
+}
+Json to_json(const Forget& said) {
+  return {{"say", "forget"}, {"original", numbers_of(said.original)}};
 }
 Json to_json(const Offer& said) {
   return {{"say", "offer"}, {"number", said.number}, {"parcel", pool_wire::json_of(said.parcel)}};
@@ -66,6 +90,42 @@ Hello read_hello(JsonObject& object) {
   return said;
 }
 
+std::optional<Original> original_of(const Json& json) {
+  const bool good = json.is_array() && json.size() == 3 &&
+                    std::ranges::all_of(json, [](const Json& n) { return n.is_number_unsigned(); });
+  if (!good) return std::nullopt;
+  return Original{json[0].get<std::uint64_t>(), json[1].get<std::uint64_t>(),
+                  json[2].get<std::uint64_t>()};
+}
+
+Original read_original(JsonObject& object) {
+  const Json* const json = object.take("original");
+  const auto original = json == nullptr ? std::nullopt : original_of(*json);
+  if (!original) object.fail("original is not of three numbers");
+  return original.value_or(Original{});
+}
+
+Held read_held(JsonObject& object) {
+  Held said;
+  const Json* const all = object.take("all");
+  bool good = all != nullptr && all->is_array() && all->size() <= kMostHeld;
+  for (std::size_t i = 0; good && i < all->size(); ++i) {
+    const auto one = original_of((*all)[i]);
+    good = one.has_value();
+    if (good) said.all.push_back(*one);
+  }
+  if (!good) object.fail(concat("all is not a list of at most ", kMostHeld));
+  return said;
+}
+
+Copy read_copy(JsonObject& object) {
+  Copy said{.number = read_number(object, "number"), .original = read_original(object)};
+  said.bytes = segment_wire::read_size(object, "bytes");
+  said.digest = segment_wire::read_digest(object);
+  if (said.number == 0 || said.bytes == 0) object.fail("a copy without a number, or bytes");
+  return said;
+}
+
 Offer read_offer(JsonObject& object) {
   const std::uint64_t number = read_number(object, "number");
   const Json* const json = object.take("parcel");
@@ -93,7 +153,13 @@ Refused read_refused(JsonObject& object) {
 
 Message read_message(JsonObject& object, const std::string& say) {
   if (say == "hello") return read_hello(object);
+  if (say == "mirror") {
+    return MirrorHello{.version = object.count("version", 1, keeper_wire::kMostCount)};
+  }
   if (say == "welcome") return Welcome{};
+  if (say == "held") return read_held(object);
+  if (say == "copy") return read_copy(object);
+  if (say == "forget") return Forget{read_original(object)};
   if (say == "offer") return read_offer(object);
   if (say == "refused") return read_refused(object);
   if (say == "cut off") return CutOff{pool_wire::read_head(object)};
@@ -113,6 +179,10 @@ Message read_message(JsonObject& object, const std::string& say) {
 }
 
 }  // namespace
+
+Error sent_away(const Refused& said) {
+  return Error{Code::unavailable, concat("the other side ends it: ", said.error.message)};
+}
 
 std::string encode(const Message& message) {
   return keeper_wire::dump(std::visit([](const auto& said) { return to_json(said); }, message));

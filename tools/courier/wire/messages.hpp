@@ -12,6 +12,16 @@
 //   Withdraw                                            a higher turn counts; nothing follows
 //   CutOff                                              a parcel that will never be offered
 //
+// Or the one who has connected begins with MirrorHello, and gives copies of what its keeper has.
+// The other one answers Welcome and then says what it has already, in Held, of which one that is
+// empty is the last. Then, one at a time:
+//
+//   Copy -> Go -> its bytes -> Landed
+//        -> Landed                                      it has it already
+//        -> Refused                                     no room, say: to be offered again, in a
+//        while
+//   Forget                                              the copy is needed no more
+//
 // One parcel at a time is between Offer and Landed. Numbers are those of offers, each of which has
 // a new one: an answer to an earlier offer of the same parcel is none to a later one.
 //
@@ -22,6 +32,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "aqua/handoff/parcel.hpp"
 #include "aqua/result.hpp"
@@ -41,8 +52,35 @@ struct Hello {
   std::uint32_t index = 0;  // of the connections between these
   friend bool operator==(const Hello&, const Hello&) = default;
 };
+struct MirrorHello {
+  std::uint32_t version = kVersion;
+  friend bool operator==(const MirrorHello&, const MirrorHello&) = default;
+};
 struct Welcome {
   friend bool operator==(const Welcome&, const Welcome&) = default;
+};
+// What a segment is called at the server that it is copied from.
+struct Original {
+  std::uint64_t keeper = 0;  // SegmentOrigin::keeper
+  std::uint64_t number = 0;
+  std::uint64_t generation = 0;
+  friend auto operator<=>(const Original&, const Original&) = default;
+};
+inline constexpr std::size_t kMostHeld = 128;
+struct Held {
+  std::vector<Original> all{};  // at most kMostHeld
+  friend bool operator==(const Held&, const Held&) = default;
+};
+struct Copy {
+  std::uint64_t number = 0;  // of the offer, not 0
+  Original original{};
+  std::uint64_t bytes = 0;
+  SegmentDigest digest{};
+  friend bool operator==(const Copy&, const Copy&) = default;
+};
+struct Forget {
+  Original original{};
+  friend bool operator==(const Forget&, const Forget&) = default;
 };
 // The parcel as its giver's keeper gave it, with the name of the segment that has its bytes.
 struct Offer {
@@ -89,8 +127,11 @@ struct Refused {
   Error error{};
 };
 
-using Message =
-    std::variant<Hello, Welcome, Offer, Withdraw, CutOff, Go, Stale, Later, Landed, Ended, Refused>;
+using Message = std::variant<Hello, MirrorHello, Welcome, Held, Copy, Forget, Offer, Withdraw,
+                             CutOff, Go, Stale, Later, Landed, Ended, Refused>;
+
+// What a connection has ended with, which the other side refuses.
+[[nodiscard]] Error sent_away(const Refused& said);
 
 // At most kMostWords bytes.
 [[nodiscard]] std::string encode(const Message& message);
