@@ -17,6 +17,7 @@ Result<std::unique_ptr<Courier>> Courier::start(CourierOptions options, Say say)
   const CourierOptions& given = courier->options_;
   for (const Route& route : given.routes)
     courier->states_.emplace_back(route.pool, route.peer, route.connections);
+  for (const Mirror& mirror : given.mirrors) courier->states_.emplace_back("", mirror.peer, 1);
   if (!given.metrics.empty()) {
     AQUA_ASSIGN(courier->page_, MetricsPage::open(given.metrics, courier->counters_,
                                                   courier->states_, given.keeper));
@@ -26,11 +27,13 @@ Result<std::unique_ptr<Courier>> Courier::start(CourierOptions options, Say say)
                                            courier->counters_, courier->say_));
   }
   auto state = courier->states_.begin();
-  for (const Route& route : given.routes) {
-    const Say told = [say_to = courier->say_, name = concat(route.pool, " to ", route.peer)](
-                         Event event, const std::string& what) {
+  const auto telling = [&](std::string name) -> Say {
+    return [say_to = courier->say_, name = std::move(name)](Event event, const std::string& what) {
       say_to(event, concat(name, ": ", what));
     };
+  };
+  for (const Route& route : given.routes) {
+    const Say told = telling(concat(route.pool, " to ", route.peer));
     for (std::uint32_t i = 0; i < route.connections; ++i) {
       Sender& sender =
           courier->senders_.emplace_back(route, *state, i, given.keeper, *courier->identity_,
@@ -38,6 +41,12 @@ Result<std::unique_ptr<Courier>> Courier::start(CourierOptions options, Say say)
       courier->threads_.emplace_back([&sender] { sender.run(); });
     }
     ++state;
+  }
+  for (const Mirror& mirror : given.mirrors) {
+    MirrorSender& sender = courier->mirrors_.emplace_back(
+        mirror, *state++, given.keeper, *courier->identity_, courier->counters_,
+        telling(concat("copies to ", mirror.peer)), courier->stop_.get());
+    courier->threads_.emplace_back([&sender] { sender.run(); });
   }
   return courier;
 }

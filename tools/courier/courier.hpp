@@ -16,6 +16,7 @@
 #include "tools/courier/carry/counters.hpp"
 #include "tools/courier/carry/door.hpp"
 #include "tools/courier/carry/sender.hpp"
+#include "tools/courier/mirror/mirror_sender.hpp"
 #include "tools/courier/net/mutual_tls.hpp"
 #include "tools/courier/observe/metrics_page.hpp"
 
@@ -26,6 +27,7 @@ struct CourierOptions {
   MutualTlsFiles files{};
   DoorOptions door{};  // no address: nobody may connect
   std::vector<Route> routes{};
+  std::vector<Mirror> mirrors{};
   std::string metrics{};  // HOST:PORT of a page; empty: there is none
 };
 
@@ -57,10 +59,11 @@ class Courier {
   const std::unique_ptr<MutualTls> identity_;
   const UniqueFd stop_;
   Counters counters_;
-  std::list<RouteState> states_;  // one for each route
+  std::list<RouteState> states_;  // one for each route, then for each mirror
   std::unique_ptr<MetricsPage> page_;
   std::unique_ptr<Door> door_;
   std::list<Sender> senders_;
+  std::list<MirrorSender> mirrors_;
   std::vector<std::thread> threads_;
 };
 

@@ -16,6 +16,7 @@
 #include "base/shallow_json.hpp"
 #include "base/text/plain_name.hpp"
 #include "base/try.hpp"
+#include "tools/courier/mirror/mirror_sender.hpp"
 #include "tools/courier/net/link.hpp"
 #include "tools/courier/net/sockets.hpp"
 
@@ -62,6 +63,12 @@ std::vector<std::string> read_names(JsonObject& object, const char* key) {
   return names;
 }
 
+std::string read_peer(JsonObject& object) {
+  std::string peer = object.text("peer");
+  if (peer.empty()) object.fail("peer is the name in the other's certificate");
+  return peer;
+}
+
 Result<DoorOptions> read_door(const Json& json) {
   JsonObject object(json, "listen");
   DoorOptions door{.address = read_address(object), .peers = read_names(object, "peers")};
@@ -70,6 +77,7 @@ Result<DoorOptions> read_door(const Json& json) {
     if (is_address(peer)) object.fail(concat("peers: ", peer, " is no DNS name of a certificate"));
   }
   if (object.has("pools")) door.pools = read_names(object, "pools");
+  door.copies = object.flag_or("copies", false);
   if (object.has("connections")) {
     door.connections = object.count("connections", 1, kMostConnections);
   }
@@ -81,8 +89,7 @@ Result<Route> read_route(const Json& json, std::size_t number) {
   JsonObject object(json, concat("carry[", number, "]"));
   Route route{.pool = read_name(object, "pool"), .from = read_name(object, "from")};
   route.to = read_name(object, "to");
-  route.peer = object.text("peer");
-  if (route.peer.empty()) object.fail("peer is the name in the other's certificate");
+  route.peer = read_peer(object);
   route.address = read_address(object);
   if (object.has("parcels")) route.parcels = object.count("parcels", 1, kMostParcels);
   if (object.has("connections")) {
@@ -90,6 +97,42 @@ Result<Route> read_route(const Json& json, std::size_t number) {
   }
   AQUA_TRY(object.finish());
   return route;
+}
+
+Result<void> read_routes(const Json& list, std::vector<Route>& routes) {
+  for (const Json& one : list) {
+    AQUA_ASSIGN(Route route, read_route(one, routes.size()));
+    const bool twice = std::ranges::any_of(routes, [&](const Route& other) {
+      return other.pool == route.pool && other.from == route.from && other.to == route.to &&
+             other.peer == route.peer;
+    });
+    if (twice) {
+      return Error{Code::invalid_argument,
+                   concat("carry: what goes to ", route.peer, " is there twice: say connections")};
+    }
+    routes.push_back(std::move(route));
+  }
+  return {};
+}
+
+Result<void> read_mirrors(const Json& list, std::vector<Mirror>& mirrors) {
+  for (const Json& one : list) {
+    JsonObject object(one, concat("mirror[", mirrors.size(), "]"));
+    Mirror mirror{.peer = read_peer(object), .address = read_address(object)};
+    AQUA_TRY(object.finish());
+    if (std::ranges::find(mirrors, mirror.peer, &Mirror::peer) != mirrors.end()) {
+      return Error{Code::invalid_argument, concat("mirror: ", mirror.peer, " is there twice")};
+    }
+    mirrors.push_back(std::move(mirror));
+  }
+  return {};
+}
+
+// nullptr: there is none.
+const Json* take_list(JsonObject& object, const char* key) {
+  const Json* const list = object.has(key) ? object.take(key) : nullptr;
+  if (list != nullptr && !list->is_array()) object.fail(concat(key, " is not a list"));
+  return list;
 }
 
 // Where text that is no JSON stops being any, or which number has no double.
@@ -119,32 +162,29 @@ Result<CourierOptions> parse_options(std::string_view text) {
     patience = std::chrono::seconds(object.count("patience", 1, kLongestPatience));
   }
   const Json* const listen = object.has("listen") ? object.take("listen") : nullptr;
-  const Json* const carry = object.has("carry") ? object.take("carry") : nullptr;
-  if (carry != nullptr && !carry->is_array()) object.fail("carry is not a list");
+  const Json* const carry = take_list(object, "carry");
+  const Json* const mirror = take_list(object, "mirror");
   AQUA_TRY(object.finish());
-  if (listen == nullptr && carry == nullptr) {
-    return Error{Code::invalid_argument, "courier: neither listen nor carry: nothing to do"};
+  if (listen == nullptr && carry == nullptr && mirror == nullptr) {
+    return Error{Code::invalid_argument,
+                 "courier: neither listen nor carry nor mirror: nothing to do"};
   }
+  std::size_t connections = 0;
   if (listen != nullptr) {
     AQUA_ASSIGN(options.door, read_door(*listen));
     options.door.patience = patience;
+    connections += options.door.connections;
   }
-  if (carry == nullptr) return options;
-  for (const Json& one : *carry) {
-    AQUA_ASSIGN(Route route, read_route(one, options.routes.size()));
-    const bool twice = std::ranges::any_of(options.routes, [&](const Route& other) {
-      return other.pool == route.pool && other.from == route.from && other.to == route.to &&
-             other.peer == route.peer;
-    });
-    if (twice) {
-      return Error{Code::invalid_argument,
-                   concat("carry: what goes to ", route.peer, " is there twice: say connections")};
-    }
+  if (carry != nullptr) AQUA_TRY(read_routes(*carry, options.routes));
+  for (Route& route : options.routes) {
     route.patience = patience;
-    options.routes.push_back(std::move(route));
+    connections += route.connections;
   }
-  std::size_t connections = listen == nullptr ? 0 : options.door.connections;
-  for (const Route& route : options.routes) connections += route.connections;
+  if (mirror != nullptr) AQUA_TRY(read_mirrors(*mirror, options.mirrors));
+  for (Mirror& one : options.mirrors) {
+    one.patience = patience;
+    ++connections;
+  }
   if (connections > kMostConnections) {
     return Error{Code::invalid_argument,
                  concat("courier: ", connections,

@@ -72,6 +72,14 @@ TEST(CourierOptions, EachMistakeIsNamed) {
                       .error()
                       .message,
                   "cary"));
+  const std::string mirror = R"({"peer": "b.test", "address": "b.test:1"})";
+  const auto mirrors = [](const std::string& list) {
+    return parse_options(R"({"certificate": "a", "key": "b", "authority": "c", "mirror": [)" +
+                         list + "]}");
+  };
+  EXPECT_EQ(mirrors(mirror)->mirrors.at(0).peer, "b.test");
+  EXPECT_TRUE(has(mirrors(mirror + "," + mirror).error().message, "b.test is there twice"));
+  EXPECT_TRUE(has(mirrors(R"({"peer": "b.test"})").error().message, "mirror[0]: address"));
   EXPECT_TRUE(has(complaint(R"("peers": [)", R"("peers": ["10.0.0.1", )"), "no DNS name"));
 }
 

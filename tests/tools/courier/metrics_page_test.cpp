@@ -20,9 +20,12 @@ TEST(CourierMetrics, TellWhatWasCarriedAndWhetherAllConnectionsAreUp) {
   RouteStates routes;
   routes.emplace_back("kv", "b.example", 2);
   routes.emplace_back("kv", "c.example", 1);
+  routes.emplace_back("", "d.example", 1);
+  routes.back().connected();
+  routes.back().set_behind({2, 4096});
   routes.front().connected();
   routes.front().failed("nobody listens there");
-  routes.back().connected();
+  std::next(routes.begin())->connected();
   const auto page = MetricsPage::open("127.0.0.1:0", counters, routes, keeper.socket());
   ASSERT_TRUE(page.ok()) << page.error().message;
   http::HttpOptions options;
@@ -32,8 +35,9 @@ TEST(CourierMetrics, TellWhatWasCarriedAndWhetherAllConnectionsAreUp) {
   ASSERT_TRUE(metrics.ok());
   EXPECT_EQ(http::metric_sum(metrics->body, "aqua_courier_parcels_sent_total"), 3);
   EXPECT_EQ(http::metric_sum(metrics->body, "aqua_courier_sent_bytes_total"), 4096);
-  EXPECT_EQ(http::metric_sum(metrics->body, "aqua_courier_routes"), 3);
-  EXPECT_EQ(http::metric_sum(metrics->body, "aqua_courier_routes_up"), 2);
+  EXPECT_EQ(http::metric_sum(metrics->body, "aqua_courier_routes"), 4);
+  EXPECT_EQ(http::metric_sum(metrics->body, "aqua_courier_routes_up"), 3);
+  EXPECT_EQ(http::metric_sum(metrics->body, "aqua_courier_mirror_behind_bytes"), 4096);
   EXPECT_EQ(client.get("/readyz")->status, 503);
   EXPECT_EQ(client.get("/readyz")->body,
             "kv to b.example: 1 of 2 connections are up: nobody listens there\n");

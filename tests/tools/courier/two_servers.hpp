@@ -74,6 +74,24 @@ class TwoServers {
   void write_a(const std::string& peer) const {
     write("a", listen("0", "b.test") + ", " + carry(peer, port_), a_.socket());
   }
+  // Has the courier of `a` give the keeper of `b` copies, and that of `b`, where `both`, the keeper
+  // of `a`.
+  void mirror(bool both = false) {
+    kill_a();
+    kill_b();
+    const auto mirror_to = [](const std::string& peer, const std::string& port) {
+      return R"(, "mirror": [{"peer": ")" + peer + R"(", "address": "127.0.0.1:)" + port + R"("}])";
+    };
+    write("b",
+          listen(port_, "a.test", /*copies=*/true) + (both ? mirror_to("a.test", a_port_) : ""),
+          b_.socket());
+    start_b();
+    write("a",
+          listen(a_port_, "b.test", both) + ", " + carry("b.test", port_) +
+              mirror_to("b.test", port_),
+          a_.socket());
+    start_a();
+  }
   // Has the courier of `b` carry what is given there to `a`, too.
   void carry_back() {
     kill_b();
@@ -86,8 +104,9 @@ class TwoServers {
     return std::make_unique<PeerProgram>(path(name + ".json"), AQUA_COURIER_PEER);
   }
   void write_b(const std::string& port) const { write("b", listen(port, "a.test"), b_.socket()); }
-  static std::string listen(const std::string& port, const std::string& peer) {
-    return R"("listen": {"address": "127.0.0.1:)" + port + R"(", "peers": [")" + peer + R"("]})";
+  static std::string listen(const std::string& port, const std::string& peer, bool copies = false) {
+    return R"("listen": {"address": "127.0.0.1:)" + port + R"(", "peers": [")" + peer + R"("])" +
+           (copies ? R"(, "copies": true})" : "}");
   }
   static std::string carry(const std::string& peer, const std::string& port) {
     return R"("carry": [{"pool": "carried", "from": "prefill", "to": "decode", "peer": ")" + peer +

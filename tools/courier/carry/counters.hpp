@@ -40,6 +40,10 @@ struct Counters {
   std::atomic<std::uint64_t> received{0};  // that our keeper has
   std::atomic<std::uint64_t> sent_bytes{0};
   std::atomic<std::uint64_t> received_bytes{0};
+  std::atomic<std::uint64_t> mirrored{0};  // copies that the other keeper has
+  std::atomic<std::uint64_t> mirrored_bytes{0};
+  std::atomic<std::uint64_t> copies{0};  // of others' segments, that our keeper has got
+  std::atomic<std::uint64_t> copies_bytes{0};
   std::atomic<std::uint64_t> resumed{0};  // had come before, over another connection
   std::atomic<std::uint64_t> refused{0};  // not taken, and offered again
   std::atomic<std::uint64_t> lost_links{0};

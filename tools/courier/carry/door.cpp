@@ -9,18 +9,24 @@
 #include "base/try.hpp"
 #include "base/wake_event.hpp"
 #include "tools/courier/carry/receiver.hpp"
+#include "tools/courier/mirror/mirror_receiver.hpp"
 #include "tools/courier/net/sockets.hpp"
 
 namespace aqua::courier {
 namespace {
 
-Result<Hello> read_hello(Link& link) {
-  AQUA_ASSIGN(const Link::Frame frame, link.receive());
-  const Hello* const hello = frame.message ? std::get_if<Hello>(&*frame.message) : nullptr;
-  if (hello == nullptr) return Error{Code::invalid_argument, "courier: no hello"};
-  if (hello->version == kVersion) return *hello;
-  return Error{Code::failed_precondition, concat("courier: who connected speaks version ",
-                                                 hello->version, ", and we ", kVersion)};
+// A Hello or a MirrorHello.
+Result<Message> read_hello(Link& link) {
+  AQUA_ASSIGN(Link::Frame frame, link.receive());
+  std::uint32_t version = 0;
+  if (frame.message) {
+    if (const auto* hello = std::get_if<Hello>(&*frame.message)) version = hello->version;
+    if (const auto* hello = std::get_if<MirrorHello>(&*frame.message)) version = hello->version;
+  }
+  if (version == 0) return Error{Code::invalid_argument, "courier: no hello"};
+  if (version == kVersion) return *std::move(frame.message);
+  return Error{Code::failed_precondition,
+               concat("courier: who connected speaks version ", version, ", and we ", kVersion)};
 }
 
 }  // namespace
@@ -151,37 +157,57 @@ Result<void> Door::serve(UniqueFd socket, Visit& visit, std::string& who) {
     (void)link.say(Refused{0, why});
     return why;
   };
-  auto hello = read_hello(link);
+  const auto hello = read_hello(link);
   if (!hello.ok()) return refuse(hello.error());
   link.greeted(options_.patience);
   if (const auto greeted = greet(visit); !greeted.ok()) return refuse(greeted.error());
-  const auto& pools = options_.pools;
-  if (!pools.empty() && std::ranges::find(pools, hello->pool) == pools.end()) {
-    return refuse({Code::permission_denied,
-                   concat("courier: pool '", hello->pool, "' is not for other servers")});
-  }
-  const std::string kind = concat(link.peer(), "\n", hello->pool, "\n", hello->from, "\n",
-                                  hello->to, "\n", hello->index);
-  AQUA_TRY(claims_.claim(kind, stop));
-  const auto receive = [&]() -> Result<void> {
-    auto keeper = KeeperSide::join(keeper_, hello->pool, hello->from, ParcelBook::Courier{});
-    if (!keeper.ok()) return refuse(keeper.error());
-    ++counters_.links_in;
-    say_(Event::visitor, concat("connected from ", who, " for ", hello->pool));
-    Receiver receiver(link, *std::move(keeper), *hello, counters_, stop);
-    auto served = receiver.serve();
-    --counters_.links_in;
-    ++counters_.lost_links;
-    if (served.error().code == Code::unavailable) return served;
-    if (served.error().code == Code::cancelled && claims_.is_awaited(kind)) {
-      return refuse({Code::cancelled, concat("courier: another courier of ", who,
-                                             " has taken this connection's place")});
-    }
-    return refuse(served.error());
+  // Only the latest connection of a kind counts. `work` begins when all that the one before it had
+  // of the keeper's has been given back.
+  const auto serve_claimed = [&](const std::string& kind, const std::string& what, auto keeper_of,
+                                 const auto& work) -> Result<void> {
+    AQUA_TRY(claims_.claim(kind, stop));
+    const auto received = [&]() -> Result<void> {
+      auto keeper = keeper_of();
+      if (!keeper.ok()) return refuse(keeper.error());
+      ++counters_.links_in;
+      say_(Event::visitor, concat("connected from ", who, " ", what));
+      auto served = work(*std::move(keeper));
+      --counters_.links_in;
+      ++counters_.lost_links;
+      if (served.error().code == Code::unavailable) return served;
+      if (served.error().code == Code::cancelled && claims_.is_awaited(kind)) {
+        return refuse({Code::cancelled, concat("courier: another courier of ", who,
+                                               " has taken this connection's place")});
+      }
+      return refuse(served.error());
+    }();
+    claims_.release(kind);
+    return received;
   };
-  auto received = receive();  // what it had of the keeper's has been given back
-  claims_.release(kind);
-  return received;
+  const auto* const route = std::get_if<Hello>(&*hello);
+  if (route == nullptr) {
+    if (!options_.copies) {
+      return refuse({Code::permission_denied, "courier: no copies are taken here (listen.copies)"});
+    }
+    return serve_claimed(
+        concat(link.peer(), "\n"), "with copies", [&] { return KeeperSegments::join(keeper_); },
+        [&](KeeperSegments keeper) {
+          return MirrorReceiver(link, std::move(keeper), counters_, stop).serve();
+        });
+  }
+  const auto& pools = options_.pools;
+  if (!pools.empty() && std::ranges::find(pools, route->pool) == pools.end()) {
+    return refuse({Code::permission_denied,
+                   concat("courier: pool '", route->pool, "' is not for other servers")});
+  }
+  return serve_claimed(
+      concat(link.peer(), "\n", route->pool, "\n", route->from, "\n", route->to, "\n",
+             route->index),
+      concat("for ", route->pool),
+      [&] { return KeeperSide::join(keeper_, route->pool, route->from, ParcelBook::Courier{}); },
+      [&](KeeperSide keeper) {
+        return Receiver(link, std::move(keeper), *route, counters_, stop).serve();
+      });
 }
 
 }  // namespace aqua::courier

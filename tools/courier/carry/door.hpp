@@ -26,6 +26,7 @@ struct DoorOptions {
   std::string address{};             // HOST:PORT
   std::vector<std::string> peers{};  // names of couriers that may come in
   std::vector<std::string> pools{};  // that they may give to; none: all
+  bool copies = false;               // whether they may give copies of segments
   // At once; who comes then is told to go. As many more may be about to say who they are: of these
   // the one that has taken longest makes room for the next.
   std::size_t connections = 32;

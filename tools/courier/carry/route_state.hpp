@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "aqua/handoff/segment.hpp"
 #include "base/mutex.hpp"
 
 namespace aqua::courier {
@@ -18,7 +19,8 @@ class RouteState {
     std::size_t up = 0;
     std::string why{};  // of one that is down: what it said last; "" where all are up
   };
-  // The pool and the peer tell it apart; how many connections there have to be.
+  // The pool and the peer tell it apart, with no pool copies for the peer; how many connections
+  // there have to be.
   RouteState(std::string pool, std::string peer, std::size_t connections)
       : pool_(std::move(pool)), peer_(std::move(peer)), connections_(connections) {}
 
@@ -28,6 +30,16 @@ class RouteState {
   [[nodiscard]] Now now() const {
     const MutexLock lock(mu_);
     return {up_, up_ == connections_ ? std::string() : why_};
+  }
+
+  // Of copies: what the other side lacks.
+  void set_behind(const SegmentSum& behind) {
+    const MutexLock lock(mu_);
+    behind_ = behind;
+  }
+  [[nodiscard]] SegmentSum behind() const {
+    const MutexLock lock(mu_);
+    return behind_;
   }
 
   void connected() {
@@ -50,6 +62,7 @@ class RouteState {
 
   mutable Mutex mu_;
   std::size_t up_ AQUA_GUARDED_BY(mu_) = 0;
+  SegmentSum behind_ AQUA_GUARDED_BY(mu_);
   std::string why_ AQUA_GUARDED_BY(mu_) = "no connection has been made yet";
 };
 

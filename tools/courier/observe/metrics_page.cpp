@@ -31,6 +31,12 @@ std::string metrics_text(const Counters& counters, const RouteStates& routes) {
   counts("aqua_courier_sent_bytes_total", "Bytes of parcels that were sent.", counters.sent_bytes);
   counts("aqua_courier_received_bytes_total", "Bytes of parcels that have come.",
          counters.received_bytes);
+  counts("aqua_courier_mirrored_total", "Copies of segments that another keeper has got.",
+         counters.mirrored);
+  counts("aqua_courier_mirrored_bytes_total", "Their bytes.", counters.mirrored_bytes);
+  counts("aqua_courier_copies_total", "Copies of others' segments that our keeper has got.",
+         counters.copies);
+  counts("aqua_courier_copies_bytes_total", "Their bytes.", counters.copies_bytes);
   counts("aqua_courier_resumed_total", "Parcels that had come over an earlier connection.",
          counters.resumed);
   counts("aqua_courier_refused_total", "Times that another server did not take a parcel.",
@@ -49,6 +55,13 @@ std::string metrics_text(const Counters& counters, const RouteStates& routes) {
             [](const RouteState& route) { return route.connections(); });
   of_routes("aqua_courier_routes_up", "Connections to others that are up.",
             [](const RouteState& route) { return route.now().up; });
+  families.begin("aqua_courier_mirror_behind_bytes",
+                 "Bytes of segments that another keeper has yet to get copies of.",
+                 MetricType::Gauge);
+  for (const RouteState& route : routes) {
+    if (!route.pool().empty()) continue;
+    families.add(static_cast<double>(route.behind().bytes), {{"peer", route.peer()}});
+  }
   add("aqua_courier_visitors", "Connections of others that are up.", MetricType::Gauge,
       static_cast<double>(counters.links_in.load()));
   return families.text();
@@ -63,8 +76,8 @@ std::pair<bool, std::string> readiness_text(const Counters& counters, const Rout
   for (const RouteState& route : routes) {
     const RouteState::Now now = route.now();
     if (now.up == route.connections()) continue;
-    down += concat(route.pool(), " to ", route.peer(), ": ", now.up, " of ", route.connections(),
-                   " connections are up: ", now.why, "\n");
+    down += concat(route.pool().empty() ? "copies" : route.pool(), " to ", route.peer(), ": ",
+                   now.up, " of ", route.connections(), " connections are up: ", now.why, "\n");
   }
   if (!down.empty()) return {false, down};
   if (!routes.empty()) return {true, "all connections to others are up\n"};

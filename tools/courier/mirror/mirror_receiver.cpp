@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/courier/mirror/mirror_receiver.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/concat.hpp"
+#include "base/step.hpp"
+#include "base/try.hpp"
+#include "base/xxh3.hpp"
+
+namespace aqua::courier {
+
+Result<void> MirrorReceiver::serve() {
+  AQUA_TRY(say_what_is_held());
+  for (;;) {
+    std::vector<pollfd> watched{{stop_, POLLIN, 0}, {link_.descriptor(), POLLIN, 0}};
+    for (const int fd : keeper_.descriptors()) watched.push_back({fd, POLLIN, 0});
+    const auto patience = std::chrono::milliseconds(link_.patience()).count();
+    const int left = link_.has_bytes() ? 0 : incoming_ ? static_cast<int>(patience) : -1;
+    const int ready = ::poll(watched.data(), watched.size(), left);
+    if (watched[0].revents != 0) return Error{Code::cancelled, "courier: stopping"};
+    const bool news = std::any_of(watched.begin() + 2, watched.end(),
+                                  [](const pollfd& one) { return one.revents != 0; });
+    if (news) AQUA_TRY(keeper_.clear_news());
+    if (watched[1].revents == 0 && !link_.has_bytes()) {
+      if (ready != 0 || !incoming_) continue;
+      return Error{Code::unavailable, "courier: bytes that were offered do not come"};
+    }
+    AQUA_ASSIGN(const Link::Frame frame, link_.receive());
+    if (frame.message) {
+      AQUA_TRY(hear(*frame.message));
+    } else {
+      AQUA_TRY(read(frame.length));
+    }
+  }
+}
+
+// The last is empty.
+Result<void> MirrorReceiver::say_what_is_held() {
+  AQUA_TRY(link_.say(Welcome{}));
+  AQUA_ASSIGN(const auto rows, keeper_.list());
+  Held some;
+  for (const SegmentStatus& row : rows) {
+    if (!row.copy_of || row.copy_of->server != link_.peer()) continue;
+    const Original original{row.copy_of->keeper, row.copy_of->number, row.copy_of->generation};
+    held_[original] = row.name;
+    some.all.push_back(original);
+    if (some.all.size() < kMostHeld) continue;
+    AQUA_TRY(link_.say(some));
+    some.all.clear();
+  }
+  if (!some.all.empty()) AQUA_TRY(link_.say(some));
+  return link_.say(Held{});
+}
+
+Result<void> MirrorReceiver::hear(const Message& message) {
+  if (const auto* copy = std::get_if<Copy>(&message)) return hear(*copy);
+  if (const auto* forget = std::get_if<Forget>(&message)) return hear(*forget);
+  return Error{Code::invalid_argument, "courier: what only who receives may say"};
+}
+
+Result<void> MirrorReceiver::hear(const Copy& copy) {
+  if (incoming_) {
+    return Error{Code::invalid_argument, "courier: a copy is offered while one is on its way"};
+  }
+  if (held_.contains(copy.original)) return link_.say(Landed{copy.number});
+  const auto segment = keeper_.take(copy.bytes);
+  if (!segment.ok()) return refuse(copy.number, segment.error());
+  incoming_ = Incoming{.copy = copy, .segment = *segment};
+  return link_.say(Go{copy.number});
+}
+
+Result<void> MirrorReceiver::hear(const Forget& said) {
+  const auto held = held_.find(said.original);
+  if (held == held_.end()) return {};
+  step("forget");
+  AQUA_TRY(keeper_.drop(held->second));
+  held_.erase(held);
+  return {};
+}
+
+Result<void> MirrorReceiver::read(std::size_t bytes) {
+  if (!incoming_ || bytes > incoming_->copy.bytes - incoming_->got) {
+    return Error{Code::invalid_argument, "courier: more bytes than were offered"};
+  }
+  AQUA_TRY(link_.read(incoming_->segment.bytes.subspan(incoming_->got, bytes)));
+  incoming_->got += bytes;
+  return incoming_->got == incoming_->copy.bytes ? land() : Result<void>{};
+}
+
+Result<void> MirrorReceiver::land() {
+  const Copy copy = incoming_->copy;
+  const auto bytes = incoming_->segment.bytes.first(copy.bytes);
+  const bool said = std::ranges::any_of(copy.digest, [](std::uint8_t byte) { return byte != 0; });
+  if (said && xxh3_of(bytes) != copy.digest) {
+    drop_incoming();
+    return refuse(copy.number,
+                  {Code::data_loss, "courier: its bytes are not those of their digest"});
+  }
+  const auto kept =
+      keeper_.commit({.number = incoming_->segment.number,
+                      .bytes = copy.bytes,
+                      .digest = copy.digest,
+                      .copy_of = SegmentOrigin{link_.peer(), copy.original.keeper,
+                                               copy.original.number, copy.original.generation}});
+  if (!kept.ok()) {
+    if (keeper_.connected()) drop_incoming();
+    return refuse(copy.number, kept.error());
+  }
+  incoming_.reset();
+  held_[copy.original] = *kept;
+  ++counters_.copies;
+  counters_.copies_bytes += copy.bytes;
+  step("landed");
+  return link_.say(Landed{copy.number});
+}
+
+Result<void> MirrorReceiver::refuse(std::uint64_t number, const Error& why) {
+  if (!keeper_.connected()) return why;
+  return link_.say(Refused{number, why});
+}
+
+void MirrorReceiver::drop_incoming() {
+  keeper_.give_back(incoming_->segment.number);
+  incoming_.reset();
+}
+
+}  // namespace aqua::courier

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// MirrorReceiver takes in the copies that another courier sends over one connection, for this
+// server's keeper to keep, and has it drop them when it is told to. They stay when the connection
+// ends, and this process.
+//
+// Threads: serve() on one, which a signalled stop event ends.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "aqua/result.hpp"
+#include "tools/courier/carry/counters.hpp"
+#include "tools/courier/carry/keeper_segments.hpp"
+#include "tools/courier/net/link.hpp"
+
+namespace aqua::courier {
+
+class MirrorReceiver {
+ public:
+  // A link whose MirrorHello was heard. The counters outlive it.
+  MirrorReceiver(Link& link, KeeperSegments keeper, Counters& counters, int stop)
+      : link_(link), keeper_(std::move(keeper)), counters_(counters), stop_(stop) {}
+
+  // Says welcome and what there is, and serves; returns when something goes wrong, with cancelled
+  // when it is to stop.
+  [[nodiscard]] Result<void> serve();
+
+ private:
+  // The copy that is on its way.
+  struct Incoming {
+    Copy copy{};
+    KeeperSegments::Segment segment{};
+    std::uint64_t got = 0;  // bytes of it
+  };
+
+  [[nodiscard]] Result<void> say_what_is_held();
+  [[nodiscard]] Result<void> hear(const Message& message);
+  [[nodiscard]] Result<void> hear(const Copy& copy);
+  [[nodiscard]] Result<void> hear(const Forget& said);
+  [[nodiscard]] Result<void> read(std::size_t bytes);
+  [[nodiscard]] Result<void> land();
+  [[nodiscard]] Result<void> refuse(std::uint64_t number, const Error& why);
+  void drop_incoming();
+
+  Link& link_;
+  KeeperSegments keeper_;
+  Counters& counters_;
+  const int stop_;
+
+  std::map<Original, SegmentName> held_;  // what they are called here
+  std::optional<Incoming> incoming_;
+};
+
+}  // namespace aqua::courier

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/courier/mirror/mirror_sender.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/concat.hpp"
+#include "base/step.hpp"
+#include "base/try.hpp"
+
+namespace aqua::courier {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kRefused{5};  // until the other server has room again, perhaps
+
+}  // namespace
+
+void MirrorSender::run() {
+  do {
+    const auto served = serve();
+    if (served.error().code == Code::cancelled) return;
+    if (link_) {
+      link_.reset();
+      state_.lost();
+      ++counters_.lost_links;
+    }
+    if (offered_ && keeper_->connected()) (void)let_go_of_offered();
+    offered_.reset();
+    if (keeper_ && !keeper_->connected()) keeper_.reset();
+    const std::string& why = served.error().message;
+    state_.failed(why);
+    if (retries_.lost(why)) say_(Event::lost, why);
+  } while (retries_.pause());
+}
+
+Result<void> MirrorSender::serve() {
+  if (!keeper_) {
+    AQUA_ASSIGN(KeeperSegments joined, KeeperSegments::join(keeper_path_));
+    AQUA_TRY(joined.watch());
+    keeper_.emplace(std::move(joined));
+    plan_.emplace(keeper_->keeper());
+  }
+  AQUA_TRY(greet());
+  news_ = true;
+  for (;;) {
+    AQUA_TRY(hear_keeper());
+    AQUA_TRY(say_next());
+    AQUA_TRY(wait());
+  }
+}
+
+Result<void> MirrorSender::greet() {
+  AQUA_ASSIGN(Link link, Link::connect(identity_, mirror_.address, mirror_.peer, stop_));
+  AQUA_TRY(link.say(MirrorHello{}));
+  plan_->restart();
+  retry_at_.reset();
+  bool welcome = false;
+  for (;;) {
+    AQUA_ASSIGN(const Link::Frame answer, link.receive());
+    if (!answer.message) break;
+    if (const auto* refused = std::get_if<Refused>(&*answer.message)) {
+      return sent_away(*refused);
+    }
+    if (std::holds_alternative<Welcome>(*answer.message) && !std::exchange(welcome, true)) continue;
+    const auto* held = std::get_if<Held>(&*answer.message);
+    if (held == nullptr || !welcome) break;
+    plan_->held(held->all);
+    if (!held->all.empty()) continue;
+    link.greeted(mirror_.patience);
+    link_.emplace(std::move(link));
+    retries_.connected();
+    state_.connected();
+    say_(Event::connected, concat("connected to ", mirror_.peer, " at ", mirror_.address));
+    return {};
+  }
+  return Error{Code::invalid_argument, "courier: the other side does not say what it has"};
+}
+
+Result<void> MirrorSender::hear_keeper() {
+  if (!std::exchange(news_, false)) return {};
+  AQUA_TRY(keeper_->clear_news());
+  AQUA_ASSIGN(const auto rows, keeper_->list());
+  plan_->kept(rows);
+  return {};
+}
+
+Result<void> MirrorSender::say_next() {
+  if (retry_at_ && Clock::now() >= *retry_at_) {
+    plan_->retry();
+    retry_at_.reset();
+  }
+  while (!offered_) {
+    const auto next = plan_->next();
+    state_.set_behind(plan_->behind());
+    if (!next) return {};
+    if (const auto* forget = std::get_if<Forget>(&*next)) {
+      AQUA_TRY(link_->say(*forget));
+      continue;
+    }
+    AQUA_TRY(offer(std::get<SegmentName>(*next)));
+  }
+  return {};
+}
+
+Result<void> MirrorSender::offer(const SegmentName& name) {
+  auto memory = keeper_->read(name);
+  if (!memory.ok()) {
+    if (!keeper_->connected()) return memory.error();
+    plan_->put_off(name);  // it was dropped meanwhile, if the keeper does not say otherwise
+    if (!retry_at_) retry_at_ = Clock::now() + kRefused;
+    return {};
+  }
+  offered_.emplace(Offered{name, *std::move(memory)});
+  step("copy");
+  return link_->say(Copy{.number = ++offer_,
+                         .original = plan_->original_of(name),
+                         .bytes = name.bytes,
+                         .digest = name.digest});
+}
+
+Result<void> MirrorSender::let_go_of_offered() {
+  const SegmentName name = offered_->name;
+  offered_.reset();
+  return keeper_->close(name);
+}
+
+Result<void> MirrorSender::wait() {
+  int patience = link_->has_bytes() ? 0 : -1;
+  if (patience != 0 && retry_at_) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*retry_at_ - Clock::now());
+    patience = std::max(0, static_cast<int>(left.count()));
+  }
+  std::vector<pollfd> watched{{stop_, POLLIN, 0}, {link_->descriptor(), POLLIN, 0}};
+  for (const int fd : keeper_->descriptors()) watched.push_back({fd, POLLIN, 0});
+  (void)::poll(watched.data(), watched.size(), patience);
+  if (watched[0].revents != 0) return Error{Code::cancelled, "courier: stopping"};
+  news_ = std::any_of(watched.begin() + 2, watched.end(),
+                      [](const pollfd& one) { return one.revents != 0; });
+  if (watched[1].revents == 0 && !link_->has_bytes()) return {};
+  AQUA_ASSIGN(const Link::Frame frame, link_->receive());
+  if (frame.message) return hear(*frame.message);
+  return Error{Code::invalid_argument, "courier: bytes from who is to receive them"};
+}
+
+Result<void> MirrorSender::hear(const Message& message) {
+  if (const auto* refused = std::get_if<Refused>(&message)) {
+    if (refused->number == 0) return sent_away(*refused);
+    if (!offered_ || refused->number != offer_) return {};
+    ++counters_.refused;
+    say_(Event::parcel,
+         concat("a copy of segment ", offered_->name.number, ": ", refused->error.message));
+    plan_->put_off(offered_->name);
+    if (!retry_at_) retry_at_ = Clock::now() + kRefused;
+    return let_go_of_offered();
+  }
+  const auto* go = std::get_if<Go>(&message);
+  if (go != nullptr && offered_ && go->number == offer_) {
+    step("send");
+    AQUA_TRY(link_->send(offered_->memory.bytes().first(offered_->name.bytes)));
+    counters_.mirrored_bytes += offered_->name.bytes;
+    return {};
+  }
+  const auto* landed = std::get_if<Landed>(&message);
+  if (landed != nullptr && offered_ && landed->number == offer_) {
+    plan_->landed(offered_->name);
+    ++counters_.mirrored;
+    return let_go_of_offered();
+  }
+  return Error{Code::invalid_argument, "courier: what is no answer to a copy"};
+}
+
+}  // namespace aqua::courier
