@@ -53,7 +53,7 @@ Result<Kill> parse_kill(std::string_view text) {
 // Why that cannot be, beside those before it.
 std::optional<std::string> refusal(const Kill& kill, const Options& options,
                                    const std::vector<Kill>& before) {
-  if (kill.stops && (kill.pipeline == kKeeper || kill.pipeline == kCourier))
+  if (kill.stops && is_daemon(kill))
     return "a daemon has no lease by which to find that it is stopped";
   if (kill.pipeline == kKeeper) {
     if (options.replicate && !options.prefill && kill.step.empty() && kill.stage == 0) return {};
@@ -62,6 +62,12 @@ std::optional<std::string> refusal(const Kill& kill, const Options& options,
   if (kill.pipeline == kCourier) {
     if (!options.two_servers.empty() && kill.step.empty() && kill.stage <= 1) return {};
     return "wants --two-servers, and a time";
+  }
+  if (kill.pipeline == kServer) {
+    const bool again = std::ranges::find(before, kServer, &Kill::pipeline) != before.end();
+    const bool mirrored = !options.two_servers.empty() && !options.prefill;
+    if (mirrored && kill.step.empty() && kill.stage == 0 && !again) return {};
+    return "wants --two-servers and --replicate, and a time, and to be said once";
   }
   const PipelineShape* const shape = shape_of(options, kill.pipeline);
   if (shape == nullptr || kill.stage >= shape->stages || kill.rank >= shape->ranks)
@@ -111,6 +117,10 @@ void add_stage_options(CommandLine& line, Options& options) {
 
 }  // namespace
 
+bool is_daemon(const Kill& kill) {
+  return kill.pipeline == kKeeper || kill.pipeline == kCourier || kill.pipeline == kServer;
+}
+
 CommandLine options_line(Options& options) {
   CommandLine line("", kAbout);
   add_shape(line, "--colocated", options.colocated, "one pipeline for prompts and answers ...");
@@ -135,7 +145,7 @@ CommandLine options_line(Options& options) {
             "kill that process once so many of all tokens are there, or where it gets to that "
             "step; again and again. keeper:0 is the keeper, courier:0 the courier of prefill's "
             "server, "
-            "courier:1 that of decode's")
+            "courier:1 that of decode's, server:0 all that runs on the first of two servers")
       .list("--stop", options.stop, "PIPELINE:STAGE[:RANK]@PERCENT%|@STEP",
             "likewise, stop it (SIGSTOP), of which its pidfd does not tell ...")
       .number("--ttl-ms", options.ttl_ms, 0, 60'000, "N",
@@ -148,7 +158,8 @@ CommandLine options_line(Options& options) {
             "damage one byte of a key behind its prompt: the run must fail, or proves nothing")
       .text("--two-servers", options.two_servers, "DIR",
             "prefill and decode have a keeper each, and couriers between them, whose certificates "
-            "are there (aqua-courier-certificates DIR prefill.test decode.test)")
+            "are there (aqua-courier-certificates DIR prefill.test decode.test). With --replicate "
+            "and one pipeline the second server has copies, and goes on when the first one is lost")
       .text("--prefill-network", options.prefill_network, "NAME",
             "namespace of the network (ip netns) that prefill's courier is in ...")
       .text("--decode-network", options.decode_network, "NAME", "... and decode's ...")
@@ -183,8 +194,12 @@ void check_options(const Options& options) {
   if (!options.record.empty() &&
       (options.prefill || options.compare || one.ranks != 1 || options.batch != one.stages))
     throw example::Failure("--record wants --colocated Sx1 and --batch S, and no --compare");
-  if (!options.two_servers.empty() && (!options.prefill || options.replicate || options.compare))
-    throw example::Failure("--two-servers wants --prefill and --decode, and nothing of replicas");
+  const bool streams = options.prefill && !options.replicate && !options.compare;
+  const bool mirrors = !options.prefill && options.replicate && !options.standby;
+  if (!options.two_servers.empty() && !streams && !mirrors)
+    throw example::Failure(
+        "--two-servers wants --prefill and --decode, and nothing of replicas; or "
+        "one pipeline with --replicate, and no --standby");
   constexpr unsigned kLeastTtl = 100;  // a busy machine lets a thread wait for so long
   if (options.ttl_ms > 0 && options.ttl_ms < kLeastTtl)
     throw example::Failure(concat("--ttl-ms ", options.ttl_ms, ": 0, or ", kLeastTtl, " and more"));

@@ -29,6 +29,7 @@ inline constexpr unsigned kMostBatch = 64;
 
 inline constexpr const char* kKeeper = "keeper";    // may be killed, too
 inline constexpr const char* kCourier = "courier";  // likewise: 0 is prefill's, 1 decode's
+inline constexpr const char* kServer = "server";    // likewise, with all that runs on it
 
 // Which process dies, and when; or is stopped, and killed once its lease has run out.
 struct Kill {
@@ -39,6 +40,9 @@ struct Kill {
   std::string step{};    // ... or it gets to this one of kNamedSteps
   bool stops = false;
 };
+
+// Not a process of a pipeline.
+[[nodiscard]] bool is_daemon(const Kill& kill);
 
 // How a pipeline goes on after a death.
 enum class Recover : std::uint8_t {
@@ -58,8 +62,10 @@ struct Options {
   std::uint64_t seed = 1;
   ModelShape model{};
   CacheOptions cache{};
-  std::filesystem::path keeper{};       // the daemon's program; empty: looked for
-  std::filesystem::path two_servers{};  // certificates of their couriers; empty: one server
+  std::filesystem::path keeper{};  // the daemon's program; empty: looked for
+  // Certificates of the couriers of two servers; empty: there is one server. With one pipeline the
+  // second has copies of what the first one's keeper has, and takes over when that server is lost.
+  std::filesystem::path two_servers{};
   std::string prefill_network{}, decode_network{};  // namespaces of couriers; empty: this one
   std::string decode_address = "127.0.0.1";
   std::filesystem::path courier{};  // the daemon's program; empty: looked for

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <functional>
 #include <iomanip>
 #include <sstream>
 
@@ -65,9 +66,11 @@ class Play {
     other.stop.clear();
     all.push_back({"undisturbed", other});
     other = options_;
-    other.standby = !options_.standby;
-    all.push_back({other.standby ? "with a standby" : "without a standby", other});
-    other.standby = options_.standby;
+    if (options_.two_servers.empty()) {
+      other.standby = !options_.standby;
+      all.push_back({other.standby ? "with a standby" : "without a standby", other});
+      other.standby = options_.standby;
+    }
     other.replicate = false;
     other.recover = Recover::prefill;
     all.push_back({"prefilled again", other});
@@ -115,6 +118,7 @@ class Play {
   }
 
   Served serve_colocated(const Options& options) {
+    if (!options.two_servers.empty()) return serve_mirrored(options);
     std::optional<example::ChildProcess> keeper;
     if (options.replicate) keeper.emplace(start_keeper(options, directory_));
     Processes pipeline = start(kColocated, options.colocated, options, directory_);
@@ -126,6 +130,26 @@ class Play {
                       StepLog::read(directory_, options.colocated.stages));
     }
     if (keeper && in_peace) served.segments_left = segments_left(directory_);
+    return served;
+  }
+
+  // On the first of two servers, until that is lost.
+  Served serve_mirrored(const Options& options) {
+    TwoServers servers(options, directory_);
+    const std::filesystem::path &first = servers.prefill(), &second = servers.decode();
+    Processes pipeline = start(kColocated, options.colocated, options, first);
+    Served served = Serving(pipeline, pipeline, requests_, options, stop_)
+                        .run(killing(options, {&pipeline}, [&](const Kill& kill) {
+                          if (kill.pipeline == kCourier)
+                            return servers.replace_courier(kill.stage == 0 ? kPrefill : kDecode);
+                          servers.lose_first();
+                          pipeline.lose_server(second);
+                        }));
+    const bool in_peace = pipeline.finish();
+    for (const auto& server : {first, second}) {
+      await_none(server, [](const SegmentStatus& /*kept*/) { return true; });
+    }
+    if (in_peace) served.segments_left = segments_left(first) + segments_left(second);
     return served;
   }
 
@@ -174,15 +198,20 @@ class Play {
   }
 
   // Returns once decode has let go of all that was streamed to it: prefill has ended, so that
-  // nothing more comes. Only the keeper knows; what it has for longer segments_left tells.
+  // nothing more comes.
   void await_no_parcels(Processes& decode, const std::filesystem::path& server) const {
+    await_none(server,
+               [&](const SegmentStatus& kept) { return kept.parcel != 0 && !decode.broken(); });
+  }
+  // Only the keeper knows; what it has for longer segments_left tells.
+  void await_none(const std::filesystem::path& server,
+                  const std::function<bool(const SegmentStatus&)>& is_meant) const {
     constexpr std::chrono::seconds kPatience{10};
     constexpr int kOneWait = 5;  // milliseconds; then it is asked again
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
-    const auto of_parcels = [](const SegmentStatus& kept) { return kept.parcel != 0; };
-    while (!decode.broken() && std::chrono::steady_clock::now() < deadline) {
+    while (std::chrono::steady_clock::now() < deadline) {
       const auto kept = list_segments(example::keeper_socket(server));
-      if (!kept.ok() || std::ranges::none_of(*kept, of_parcels)) return;
+      if (!kept.ok() || std::ranges::none_of(*kept, is_meant)) return;
       pollfd stop{stop_.fd(), POLLIN, 0};
       (void)::poll(&stop, 1, kOneWait);
       stop_.check();
@@ -204,8 +233,7 @@ class Play {
         return kill.step.empty() && tokens * 100 >= answer_tokens_ * kill.percent;
       };
       for (const Kill& kill : pending) {
-        const bool daemon = kill.pipeline == kKeeper || kill.pipeline == kCourier;
-        if (due(kill) && daemon && kill_daemon != nullptr) kill_daemon(kill);
+        if (due(kill) && is_daemon(kill) && kill_daemon != nullptr) kill_daemon(kill);
         for (Processes* const each : pipelines) {
           if (due(kill) && each->name() == kill.pipeline)
             each->signal(kill.stage, kill.rank, kill.stops ? SIGSTOP : SIGKILL);

@@ -266,6 +266,11 @@ void Processes::signal(unsigned stage, unsigned rank, int number) {
   members_[stage * shape_.ranks + rank].process->signal(number);
 }
 
+void Processes::lose_server(const std::filesystem::path& next) {
+  for (Member& member : members_) member.process->signal(SIGKILL);
+  directory_ = next;
+}
+
 bool Processes::finish() {
   bool in_peace = true;
   standby_.reset();

@@ -64,6 +64,9 @@ class Processes {
   [[nodiscard]] unsigned silent() const { return static_cast<unsigned>(silent_.size()); }
 
   void signal(unsigned stage, unsigned rank, int number);
+  // Kills all, whose successors are on another server: their sockets lie in that directory, and so
+  // does that of the keeper beside them.
+  void lose_server(const std::filesystem::path& next);
   // Lets the processes end, and sees that they do so in peace, but for those that are killed.
   // Whether none was, and left what it had with the keeper.
   bool finish();
@@ -91,7 +94,7 @@ class Processes {
   const std::string name_;
   const PipelineShape shape_;
   const Options options_;
-  const std::filesystem::path directory_;
+  std::filesystem::path directory_;
   unsigned term_ = 1;
   std::vector<Member> members_{};  // by stage, then by rank
   std::optional<example::ChildProcess> standby_{};

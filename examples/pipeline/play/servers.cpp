@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -37,7 +38,7 @@ TwoServers::TwoServers(const Options& options, const std::filesystem::path& dire
   const std::string line = start_courier(decode_courier_, decode_, options.decode_network);
   const std::string port = line.substr(line.rfind(' ') + 1);
   write_config(decode_, kDecode, listening(port));  // for the next one
-  write_config(prefill_, kPrefill, carrying(port));
+  write_config(prefill_, kPrefill, options.prefill ? carrying(port) : mirroring(port));
   start_courier(prefill_courier_, prefill_, options.prefill_network);
 }
 
@@ -47,6 +48,11 @@ void TwoServers::replace_courier(const std::string& pipeline) {
   } else {
     start_courier(prefill_courier_, prefill_, options_.prefill_network);
   }
+}
+
+void TwoServers::lose_first() {
+  prefill_keeper_.signal(SIGKILL);
+  prefill_courier_.reset();
 }
 
 std::string TwoServers::start_courier(std::optional<ChildProcess>& courier,
@@ -77,10 +83,19 @@ void TwoServers::write_config(const std::filesystem::path& server, const std::st
 }
 
 json TwoServers::listening(const std::string& port) const {
+  const unsigned connections =
+      options_.prefill ? options_.prefill->processes() * options_.decode->processes() : 1;
   return {{"listen",
            {{"address", options_.decode_address + ":" + port},
             {"peers", {std::string(kPrefill) + ".test"}},
-            {"connections", options_.prefill->processes() * options_.decode->processes()}}}};
+            {"copies", !options_.prefill},
+            {"connections", connections}}}};
+}
+
+json TwoServers::mirroring(const std::string& port) const {
+  return {{"mirror",
+           {{{"peer", std::string(kDecode) + ".test"},
+             {"address", options_.decode_address + ":" + port}}}}};
 }
 
 json TwoServers::carrying(const std::string& port) const {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // TwoServers stands for two servers on this machine: prefill has a keeper, decode another one, and
-// a courier on each side carries what is streamed. With namespaces of the network the couriers
-// reach each other over a link, and by nothing else.
+// a courier on each side carries what is streamed. With one pipeline that is on the first, and the
+// second one's keeper has copies of what the first one's has. With namespaces of the network the
+// couriers reach each other over a link, and by nothing else.
 //
 // Threads: one, which lives as long as it. Errors: Failure.
 #pragma once
@@ -25,6 +26,8 @@ class TwoServers {
   [[nodiscard]] const std::filesystem::path& decode() const { return decode_; }
   // Kills the courier of a server, and starts another one.
   void replace_courier(const std::string& pipeline);
+  // Kills keeper and courier of the first.
+  void lose_first();
 
  private:
   // Returns what it says of where it listens.
@@ -34,6 +37,7 @@ class TwoServers {
                     const nlohmann::json& what) const;
   [[nodiscard]] nlohmann::json listening(const std::string& port) const;
   [[nodiscard]] nlohmann::json carrying(const std::string& port) const;
+  [[nodiscard]] nlohmann::json mirroring(const std::string& port) const;
 
   const Options& options_;
   const std::filesystem::path prefill_, decode_;
