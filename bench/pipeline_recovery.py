@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the death of a stage costs requests, by how the pipeline recovers (DéjàVu, 5.2.3).
 
-Usage: pipeline_recovery.py --pipeline PROGRAM --keeper PROGRAM [--rounds N] [--layer-us N] [--json FILE]
+Usage: pipeline_recovery.py --pipeline PROGRAM --keeper PROGRAM [--courier PROGRAM --certificates PROGRAM]
+       [--rounds N] [--layer-us N] [--json FILE]
 
 Serves the same requests by examples/pipeline five times a round: undisturbed; and with a stage of
 decode killed once 70 % of all tokens are there, which is replaced by a new process and reads its
 replicas, or by one that stands by, or computes what was lost from tokens that are known, or answers
-the running requests anew. Told is how long a request took on average, over the undisturbed run of
-the same round: the median of N rounds (5), each with a seed of its own.
+the running requests anew. With a courier likewise for a pipeline of three stages whose whole server
+is lost, with its keeper: its successors are on another server, and read the copies that couriers have
+brought there. Told is how long a request took on average, over the undisturbed run of the same round:
+the median of N rounds (5), each with a seed of its own.
 
 A toy's process starts in milliseconds and has no weights to load, which is most of what the paper's
 baseline waits for.
@@ -21,51 +24,73 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any, Dict, List
 
-SHAPE = ["--prefill", "2x1", "--decode", "2x1", "--requests", "16"]
-DEATH = ["--replicate", "--kill", "decode:1@70%", "--compare"]
+STAGE = ["--prefill", "2x1", "--decode", "2x1", "--requests", "16", "--kill", "decode:1@70%"]
+SERVER = ["--colocated", "3x1", "--requests", "16", "--prompt-tokens", "200", "--kill", "server:0@70%"]
 WAYS = {"replicas": "as asked", "replicas, standby": "with a standby", "prefilled again": "prefilled again",
         "from scratch": "from scratch"}
-AT_MOST = 1.2
+STAGE_AT_MOST, SERVER_AT_MOST = 1.2, 1.3
 
 
 def judge(goal: str, limit: float, measured: float) -> Dict[str, Any]:
     return {"goal": goal, "limit": limit, "measured": measured, "met": measured <= limit}
 
 
+def measure(command: List[str], layer_us: int, rounds: int) -> Dict[str, Any]:
+    """By way, the latency over the undisturbed one."""
+    ran: List[Dict[str, Any]] = []
+    for seed in range(1, rounds + 1):
+        line = [*command, "--replicate", "--compare", "--json", "--layer-us", str(layer_us), "--seed", str(seed)]
+        ran.append(json.loads(subprocess.run(line, check=True, stdout=subprocess.PIPE, text=True).stdout))
+    over: Dict[str, List[float]] = {}
+    for way, told in WAYS.items():
+        if told not in ran[0]["compared"]:
+            continue
+        if not all(each["compared"][told]["deaths"] for each in ran):
+            sys.exit(f"{way}: nobody died")
+        latencies = [(each["compared"][told], each["compared"]["undisturbed"]) for each in ran]
+        over[way] = [with_death["latency_seconds"] / without["latency_seconds"] for with_death, without in latencies]
+    median = {way: statistics.median(ratios) for way, ratios in over.items()}
+    for way, ratios in over.items():
+        print(f"{way:18} {median[way]:.2f} times the undisturbed latency ({min(ratios):.2f} to {max(ratios):.2f})")
+    return {"over_undisturbed": over, "median": median, "rounds": ran}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pipeline", required=True, help="the example's program")
     parser.add_argument("--keeper", required=True, help="aqua-keeper")
+    parser.add_argument("--courier", help="aqua-courier")
+    parser.add_argument("--certificates", help="aqua-courier-certificates")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--layer-us", type=int, default=300, help="of the example")
     parser.add_argument("--json", help="write the result")
     arguments = parser.parse_args()
     if arguments.rounds < 1:
         parser.error("--rounds wants 1 or more")
-    command = [arguments.pipeline, "--keeper-binary", arguments.keeper, *SHAPE, *DEATH, "--json"]
-    command += ["--layer-us", str(arguments.layer_us)]
-    rounds: List[Dict[str, Any]] = []
-    for seed in range(1, arguments.rounds + 1):
-        ran = subprocess.run(command + ["--seed", str(seed)], check=True, stdout=subprocess.PIPE, text=True)
-        rounds.append(json.loads(ran.stdout))
-    over: Dict[str, List[float]] = {}
-    for way, told in WAYS.items():
-        if not all(each["compared"][told]["deaths"] for each in rounds):
-            sys.exit(f"{way}: nobody died")
-        latencies = [(each["compared"][told], each["compared"]["undisturbed"]) for each in rounds]
-        over[way] = [with_death["latency_seconds"] / without["latency_seconds"] for with_death, without in latencies]
-    median = {way: statistics.median(ratios) for way, ratios in over.items()}
-    for way, ratios in over.items():
-        print(f"{way:18} {median[way]:.2f} times the undisturbed latency ({min(ratios):.2f} to {max(ratios):.2f})")
-    goals = [judge("latency with a death and replicas, over undisturbed", AT_MOST, median["replicas"]),
-             judge("with one that stands by", AT_MOST, median["replicas, standby"])]
+    if (arguments.courier is None) != (arguments.certificates is None):
+        parser.error("--courier and --certificates go together")
+    command = [arguments.pipeline, "--keeper-binary", arguments.keeper]
+    print("a stage of decode dies:")
+    stage = measure(command + STAGE, arguments.layer_us, arguments.rounds)
+    goals = [judge("latency with a death and replicas, over undisturbed", STAGE_AT_MOST, stage["median"]["replicas"]),
+             judge("with one that stands by", STAGE_AT_MOST, stage["median"]["replicas, standby"])]
+    result = {"layer_us": arguments.layer_us, **stage, "goals": goals}
+    if arguments.courier:
+        print("a server is lost:")
+        with tempfile.TemporaryDirectory() as certificates:
+            subprocess.run([arguments.certificates, certificates, "prefill.test", "decode.test"], check=True,
+                           stdout=subprocess.DEVNULL)
+            server = measure(command + SERVER + ["--two-servers", certificates, "--courier-binary", arguments.courier],
+                             arguments.layer_us, arguments.rounds)
+        result["server_lost"] = server
+        goals.append(judge("with a server lost, and copies on another one", SERVER_AT_MOST,
+                           server["median"]["replicas"]))
     print(f"{sum(goal['met'] for goal in goals)} of {len(goals)} goals are met")
     if arguments.json:
-        result = {"layer_us": arguments.layer_us, "over_undisturbed": over, "median": median, "goals": goals,
-                  "rounds": rounds}
         Path(arguments.json).write_text(json.dumps(result, indent=1))
     return 0
 

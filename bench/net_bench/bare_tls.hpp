@@ -6,14 +6,10 @@
 #include <cstdint>
 #include <string>
 
+#include "courier_files.hpp"
 #include "forked_process.hpp"
 
 namespace aqua::bench {
-
-// PEM files of one server, and of the authority of both.
-struct Certificates {
-  std::string certificate, key, authority;
-};
 
 class BareTls {
  public:

@@ -7,7 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "base/concat.hpp"
+#include "courier_files.hpp"
 #include "harness.hpp"
 #include "must.hpp"
 #include "net_bench/bare_tls.hpp"
@@ -22,7 +22,6 @@
 #include "report/report_file.hpp"
 #include "samples.hpp"
 #include "tools/courier/carry/keeper_side.hpp"
-#include "tools/courier/net/sockets.hpp"
 
 namespace {
 
@@ -33,11 +32,6 @@ namespace pool_wire = aqua::pool_wire;
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint32_t kWindow = 4;  // parcels on the way over a connection
-
-int free_port() {
-  const auto socket = must(aqua::courier::listen_at("127.0.0.1:0"));
-  return aqua::courier::port_of(socket.get());
-}
 
 void wait_for_news(KeeperSide& side) {
   std::vector<pollfd> watched;
@@ -78,8 +72,9 @@ void give(KeeperSide& side, unsigned parcels, std::uint64_t bytes, unsigned at_o
       if (!open.empty()) break;
     }
     for (const std::uint64_t number : open) {
-      const KeeperSide::Segment segment = must(side.take(bytes));
-      must(side.commit(segment.number, {.bytes = bytes}, number));
+      const auto segment = must(side.segments().take(bytes));
+      must(side.segments().commit(
+          {.number = segment.number, .bytes = bytes, .digest = {}, .parcel = number}));
       must(side.ask(pool_wire::Close{{.number = number, .id = "r", .turn = 1, .tokens = 1}}));
       closed.insert(number);
     }
@@ -105,11 +100,10 @@ class Bench {
         unsigned rounds)
       : courier_(std::move(courier)),
         rounds_(rounds),
-        certificates_(certificates, {"aqua-courier-certificates", "%/", "a.test", "b.test"},
-                      "/tmp"),
+        files_(certificates),
         a_(keeper),
         b_(keeper),
-        bare_(identity("b"), identity("a"), free_port()) {}
+        bare_(files_.identity("b"), files_.identity("a"), free_port()) {}
 
   Json run() {
     Json report;
@@ -127,42 +121,20 @@ class Bench {
   }
 
  private:
-  [[nodiscard]] Certificates identity(const std::string& name) const {
-    const std::string base = certificates_.directory() + "/" + name + ".test";
-    return {base + ".pem", base + ".key", certificates_.directory() + "/authority.pem"};
-  }
-  std::string write_config(const std::string& name, const std::string& keeper, const Json& what) {
-    const Certificates own = identity(name);
-    Json config{{"keeper", keeper},
-                {"certificate", own.certificate},
-                {"key", own.key},
-                {"authority", own.authority}};
-    config.update(what);
-    const std::string path = certificates_.directory() + "/" + name + ".json";
-    std::ofstream(path) << config;
-    return path;
-  }
-
   void measure(Json& report, unsigned connections, std::uint64_t bytes) {
     const std::string address = "127.0.0.1:" + std::to_string(free_port());
-    const ProgramInDirectory to(
-        courier_,
-        {"aqua-courier", "--config",
-         write_config("b", b_.socket(),
-                      {{"listen", {{"address", address}, {"peers", {"a.test"}}}}})},
-        "/tmp");
-    const ProgramInDirectory from(courier_,
-                                  {"aqua-courier", "--config",
-                                   write_config("a", a_.socket(),
-                                                {{"carry",
-                                                  {{{"pool", "net"},
-                                                    {"from", "prefill"},
-                                                    {"to", "decode"},
-                                                    {"peer", "b.test"},
-                                                    {"address", address},
-                                                    {"parcels", kWindow},
-                                                    {"connections", connections}}}}})},
-                                  "/tmp");
+    const CourierProcess to(
+        courier_, files_.config("b", b_.socket(),
+                                {{"listen", {{"address", address}, {"peers", {"a.test"}}}}}));
+    const CourierProcess from(courier_, files_.config("a", a_.socket(),
+                                                      {{"carry",
+                                                        {{{"pool", "net"},
+                                                          {"from", "prefill"},
+                                                          {"to", "decode"},
+                                                          {"peer", "b.test"},
+                                                          {"address", address},
+                                                          {"parcels", kWindow},
+                                                          {"connections", connections}}}}}));
     KeeperSide giver = must(KeeperSide::join(a_.socket(), "net", "prefill", {}));
     KeeperSide taker = must(KeeperSide::join(b_.socket(), "net", "decode", {}));
     const unsigned at_once = kWindow * connections;
@@ -193,7 +165,7 @@ class Bench {
 
   const std::string courier_;
   const unsigned rounds_;
-  const ProgramInDirectory certificates_;  // has made them, and ended
+  const CourierFiles files_;
   Keeper a_, b_;
   const BareTls bare_;
 };

@@ -13,12 +13,14 @@ using aqua::bench::Bound, aqua::bench::judge, aqua::bench::Keeper;
 using Json = nlohmann::json;
 
 int main(int argc, char** argv) {
-  std::string keeper, json;
+  std::string keeper, courier, certificates, json;
   unsigned rounds = 20;
   CLI::App app(
       "Steps of a stage with its KV replicated, and prefill with its KV streamed, over the same "
       "without; and streaming without each of its optimisations.");
   app.add_option("--keeper-binary", keeper, "aqua-keeper")->required();
+  app.add_option("--courier-binary", courier, "aqua-courier")->required();
+  app.add_option("--certificates-binary", certificates, "aqua-courier-certificates")->required();
   app.add_option("--rounds", rounds)->check(CLI::Range(1, 1000));
   app.add_option("--json", json, "a file for the report");
   CLI11_PARSE(app, argc, argv);
@@ -26,6 +28,7 @@ int main(int argc, char** argv) {
   const Json streams = aqua::bench::measure_streams(running.socket(), rounds);
   const Json steps = aqua::bench::measure_replication(running.socket(), rounds);
   const Json kept = aqua::bench::measure_replication(on_disk.socket(), rounds);
+  const Json mirrored = aqua::bench::measure_mirrored(keeper, courier, certificates, rounds);
   const auto of = [](const Json& part, const char* key) { return part.at(key).get<double>(); };
   std::printf("a step %.2f ms, replicated %.2f ms; engine held up %.1f us (p99 %.1f)\n",
               of(steps, "seconds_step") * 1e3, of(steps, "seconds_step_replicated") * 1e3,
@@ -43,10 +46,12 @@ int main(int argc, char** argv) {
   goals.push_back(
       judge("generation with replication over without", Bound::at_most, 1.02, cost(steps)));
   goals.push_back(judge("... with the keeper's disk", Bound::at_most, 1.02, cost(kept)));
+  goals.push_back(judge("... with copies at another keeper", Bound::at_most, 1.02, cost(mirrored)));
   aqua::bench::print_goals(goals);
   aqua::bench::write_report(json, {{"streams", streams},
                                    {"replication", steps},
                                    {"replication_on_disk", kept},
+                                   {"replication_mirrored", mirrored},
                                    {"goals", goals}});
   return 0;
 }

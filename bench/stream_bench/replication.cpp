@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "aqua/emulated.hpp"
+#include "aqua/handoff/segments.hpp"
 #include "aqua/kv_stream/replicator.hpp"
 #include "aqua/runtime.hpp"
+#include "courier_files.hpp"
 #include "must.hpp"
 #include "samples.hpp"
 
@@ -155,6 +157,32 @@ class Replication {
 
 nlohmann::json measure_replication(const std::string& keeper, unsigned rounds) {
   return Replication(keeper, rounds).run();
+}
+
+nlohmann::json measure_mirrored(const std::string& keeper_binary, const std::string& courier_binary,
+                                const std::string& certificates, unsigned rounds) {
+  const Keeper here(keeper_binary), there(keeper_binary);
+  const CourierFiles files(certificates);
+  const std::string address = "127.0.0.1:" + std::to_string(free_port());
+  const CourierProcess to(
+      courier_binary,
+      files.config("b", there.socket(),
+                   {{"listen", {{"address", address}, {"peers", {"a.test"}}, {"copies", true}}}}));
+  const CourierProcess from(
+      courier_binary,
+      files.config("a", here.socket(), {{"mirror", {{{"peer", "b.test"}, {"address", address}}}}}));
+  Json measured = measure_replication(here.socket(), rounds);
+  const auto bytes_at = [](const Keeper& keeper) {
+    std::uint64_t bytes = 0;
+    for (const auto& row : must(aqua::list_segments(keeper.socket()))) bytes += row.name.bytes;
+    return bytes;
+  };
+  const double begin = now();
+  const std::uint64_t kept = bytes_at(here);
+  while (bytes_at(there) != kept) std::this_thread::yield();
+  measured["bytes_kept"] = kept;
+  measured["seconds_until_all_is_there"] = now() - begin;
+  return measured;
 }
 
 }  // namespace aqua::bench

@@ -12,5 +12,9 @@ namespace aqua::bench {
 
 // `keeper` is the daemon's socket.
 [[nodiscard]] nlohmann::json measure_replication(const std::string& keeper, unsigned rounds);
+// With couriers that bring all of it to another keeper: also for how long that goes on afterwards.
+[[nodiscard]] nlohmann::json measure_mirrored(const std::string& keeper_binary,
+                                              const std::string& courier_binary,
+                                              const std::string& certificates, unsigned rounds);
 
 }  // namespace aqua::bench
