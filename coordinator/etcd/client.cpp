@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kMostPassword = 4096;
 constexpr std::size_t kMostReply = std::size_t{128} << 20;  // all groups, with their marks
+constexpr unsigned kLate = 2;  // questions in a row, from which on it is perhaps the token
 // Then a stream of news is begun anew, so that one which a network swallowed, or which a member
 // does not begin, comes to an end.
 constexpr std::chrono::minutes kStream{5};
@@ -62,7 +63,7 @@ Result<std::string> Client::ask(std::string_view path, const std::string& body) 
     of_each += concat(of_each.empty() ? "" : "; ", last.message);
   }
   if (last.code == Code::deadline_exceeded) last.code = Code::unavailable;
-  if (members > 1) last.message = concat("no member of etcd answers: ", of_each);
+  if (members > 1) last.message = concat("no member of etcd can answer: ", of_each);
   return last;
 }
 
@@ -79,8 +80,8 @@ Result<std::string> Client::ask_as_user(const std::string& member, std::string_v
     const bool refused = !answer.ok() && (answer.error().code == Code::permission_denied ||
                                           answer.error().code == Code::internal);
     // A token names a change that etcd waits for before it looks at it. An etcd that has come back
-    // with less waits for it without end.
-    if (!answer.ok() && answer.error().code == Code::deadline_exceeded) forget(token);
+    // with less waits without end. (A slow one is not to be asked for a token each time.)
+    note_answer(token, !answer.ok() && answer.error().code == Code::deadline_exceeded);
     if (!refused) return answer;
   }
   AQUA_ASSIGN(token, new_token(member, deadline));
@@ -91,9 +92,12 @@ Result<std::string> Client::ask_as_user(const std::string& member, std::string_v
   return ask_with(token, member, path, body, deadline);
 }
 
-void Client::forget(const std::string& token) {
+void Client::note_answer(const std::string& token, bool late) {
   const MutexLock lock(mu_);
-  if (token_ == token) token_.clear();
+  late_ = late ? late_ + 1 : 0;
+  if (late_ < kLate || token_ != token) return;
+  token_.clear();
+  late_ = 0;
 }
 
 Result<std::string> Client::new_token(const std::string& member, Deadline deadline) {

@@ -68,7 +68,8 @@ class Client {
   [[nodiscard]] Result<std::string> ask_with(const std::string& token, const std::string& member,
                                              std::string_view path, const std::string& body,
                                              Deadline deadline);
-  void forget(const std::string& token) AQUA_EXCLUDES(mu_);
+  // Forgets a token with which questions were late again and again.
+  void note_answer(const std::string& token, bool late) AQUA_EXCLUDES(mu_);
   [[nodiscard]] Result<std::string> new_token(const std::string& member, Deadline deadline);
   [[nodiscard]] curl::Request request_of(const std::string& token, const std::string& member,
                                          std::string_view path, const std::string& body,
@@ -80,6 +81,7 @@ class Client {
   mutable Mutex mu_;
   std::size_t first_ AQUA_GUARDED_BY(mu_) = 0;  // of the members, to ask: it answered last
   std::string token_ AQUA_GUARDED_BY(mu_);
+  unsigned late_ AQUA_GUARDED_BY(mu_) = 0;  // questions in a row that were not answered in time
   std::string cluster_ AQUA_GUARDED_BY(mu_);
 };
 
