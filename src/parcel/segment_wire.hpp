@@ -19,11 +19,12 @@ namespace aqua::segment_wire {
 inline constexpr std::size_t kMostNumbers = 1024;  // in one answer
 inline constexpr std::size_t kMostRows = 64;
 
-// Answer: number, drawn at random, which tells this keeper from those before and after it; with it
-// an eventfd that is written when segments have come back to the member, or others have ended and
-// its last Reserve found no room.
+// Answer: number, which tells this keeper from those before it, whose numbers are lower if no clock
+// was put back, and after it; with it an eventfd that is written when segments have come back to
+// the member, or others have ended and its last Reserve found no room.
 struct Join {};
-// The member's eventfd is written as well whenever what is kept changes, and now.
+// The member's eventfd is written as well whenever what is no copy is committed for no parcel, or
+// anything is dropped by name, and now.
 struct Watch {};
 // Answer: number, capacity; with it a descriptor of the memory, to be written.
 struct Reserve {

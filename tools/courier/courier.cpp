@@ -51,6 +51,12 @@ Result<std::unique_ptr<Courier>> Courier::start(CourierOptions options, Say say)
   return courier;
 }
 
+std::size_t Courier::connections_up() const {
+  std::size_t up = 0;
+  for (const RouteState& state : states_) up += state.now().up;
+  return up;
+}
+
 Courier::~Courier() {
   signal_event(stop_.get());
   for (std::thread& thread : threads_) thread.join();

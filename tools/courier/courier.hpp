@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Courier carries parcels between this server's keeper and those of other servers, and keeps
-// nothing: whatever ends it, each parcel is with one keeper or the other.
+// Courier carries parcels between this server's keeper and those of other servers, gives them
+// copies of what this one's keeps, and keeps nothing: whatever ends it, each parcel is with one
+// keeper or the other.
 //
-// Threads: one for each connection of a route, and Door's. The destructor ends them.
+// Threads: one for each connection of a route, one for each mirror, and Door's. The destructor ends
+//          them.
 #pragma once
 
 #include <list>
@@ -44,6 +46,8 @@ class Courier {
   [[nodiscard]] Result<void> reload() { return identity_->reload(); }
   [[nodiscard]] int port() const { return door_ == nullptr ? 0 : door_->port(); }
   [[nodiscard]] const Counters& counters() const { return counters_; }
+  // To others, of routes and mirrors.
+  [[nodiscard]] std::size_t connections_up() const;
   // Of the page of metrics; 0: there is none.
   [[nodiscard]] int metrics_port() const { return page_ == nullptr ? 0 : page_->port(); }
 

@@ -65,7 +65,9 @@ std::vector<std::string> read_names(JsonObject& object, const char* key) {
 
 std::string read_peer(JsonObject& object) {
   std::string peer = object.text("peer");
-  if (peer.empty()) object.fail("peer is the name in the other's certificate");
+  if (peer.empty() || is_address(peer)) {
+    object.fail("peer is the DNS name in the other's certificate");
+  }
   return peer;
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <random>
 #include <utility>
 
@@ -32,6 +33,14 @@ Result<UniqueFd> make_memory(std::uint64_t bytes) {
   return fd;
 }
 
+// A number that no other keeper here has, and that is above those of the keepers before, if the
+// clock was not put back.
+std::uint64_t draw_later_than_before() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+  return (static_cast<std::uint64_t>(seconds) << 16) | (std::random_device{}() & 0xffff);
+}
+
 // No later process has the same, although a pid is given again.
 std::uint64_t process_number(const PeerProcess& process) {
   return (process.start_time() << 22) ^ static_cast<std::uint64_t>(process.pid());
@@ -44,7 +53,7 @@ Segments::Segments(SlabRoom& room, const SegmentQuota& quota, std::size_t most_m
     : room_(room),
       most_members_(most_members),
       check_gives_(std::move(check_gives)),
-      which_((std::uint64_t{std::random_device{}()} << 16) ^ std::random_device{}()),
+      which_(draw_later_than_before()),
       book_(quota, last) {}
 
 void Segments::use(std::unique_ptr<DiskTier> disk) {

@@ -39,7 +39,7 @@ struct SegmentStatus {
   bool has_writer = false;     // to whom it comes back
   std::uint32_t readers = 0;
   bool on_disk = false;                    // synced there: it outlives the keeper, and a power cut
-  std::optional<SegmentOrigin> copy_of{};  // goes when that one is dropped, or this one is
+  std::optional<SegmentOrigin> copy_of{};  // goes when that one is dropped, too
   friend bool operator==(const SegmentStatus&, const SegmentStatus&) = default;
 };
 

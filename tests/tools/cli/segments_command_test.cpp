@@ -12,6 +12,7 @@
 #include "aqua/runtime.hpp"
 #include "tests/coordinator/temp_dir.hpp"
 #include "tests/keeper/keeper_process.hpp"
+#include "tests/tools/keeper/keeper_disk_fixture.hpp"
 
 namespace aqua::tool {
 namespace {
@@ -66,6 +67,18 @@ TEST_F(SegmentsCommandTest, ListsWhatIsKeptAndDropsItByName) {
   EXPECT_EQ(said({"drop", "--number", number, "--generation", "1"}),
             "segment " + number + " is dropped\n");
   EXPECT_EQ(said({}), "the keeper keeps no segments\n");
+}
+
+TEST_F(SegmentsCommandTest, SaysWhoseCopiesAreKept) {
+  keeper::test::Client courier(socket_);
+  courier.say(segment_wire::Join{});
+  const auto reserved = courier.say(segment_wire::Reserve{100});
+  courier.say(segment_wire::Commit{
+      .number = reserved.name.number, .bytes = 100, .copy_of = SegmentOrigin{"a.test", 1, 2, 3}});
+  EXPECT_EQ(
+      nlohmann::json::parse(said({"--json"})).at("segments").at(0).at("copy_of"),
+      nlohmann::json({{"server", "a.test"}, {"keeper", 1}, {"number", 2}, {"generation", 3}}));
+  EXPECT_NE(said({}).find("no     a.test"), std::string::npos) << said({});
 }
 
 TEST_F(SegmentsCommandTest, SaysWhatIsOnTheKeepersDisk) {

@@ -3,6 +3,8 @@
 //   start      answers the port at which it listens
 //   counters   answers how many parcels it has sent, received and gone on with
 //   lost       answers how many connections have ended
+//   up         answers how many of its connections to others are up
+//   mirrored   answers how many copies it has sent
 #include <csignal>
 #include <istream>
 #include <memory>
@@ -31,6 +33,8 @@ class CourierPeer {
              std::to_string(counters.resumed);
     }
     if (verb == "lost") return std::to_string(courier_->counters().lost_links.load());
+    if (verb == "up") return std::to_string(courier_->connections_up());
+    if (verb == "mirrored") return std::to_string(courier_->counters().mirrored.load());
     return "what is '" + verb + "'?";
   }
 

@@ -13,7 +13,7 @@
 namespace aqua::courier {
 
 // What has happened, in a word for programs and in a sentence for people.
-enum class Event : std::uint8_t { connected, lost, visitor, visitor_lost, parcel, trouble };
+enum class Event : std::uint8_t { connected, lost, visitor, visitor_lost, parcel, copy, trouble };
 [[nodiscard]] constexpr std::string_view to_string(Event event) noexcept {
   switch (event) {
     case Event::connected:  // to another server
@@ -26,6 +26,8 @@ enum class Event : std::uint8_t { connected, lost, visitor, visitor_lost, parcel
       return "visitor_lost";
     case Event::parcel:  // one that is not carried for now
       return "parcel";
+    case Event::copy:  // of a segment, that is not made for now
+      return "copy";
     case Event::trouble:
       break;
   }
@@ -45,7 +47,7 @@ struct Counters {
   std::atomic<std::uint64_t> copies{0};  // of others' segments, that our keeper has got
   std::atomic<std::uint64_t> copies_bytes{0};
   std::atomic<std::uint64_t> resumed{0};  // had come before, over another connection
-  std::atomic<std::uint64_t> refused{0};  // not taken, and offered again
+  std::atomic<std::uint64_t> refused{0};  // parcels and copies that were not taken
   std::atomic<std::uint64_t> lost_links{0};
   std::atomic<std::uint64_t> links_in{0};  // connections of others that are up now
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Door listens for other couriers and has a Receiver for each of their connections.
+// Door listens for other couriers and has a Receiver or a MirrorReceiver for each of their
+// connections.
 //
 // Threads: one that listens, and one for each connection. The destructor ends them.
 #pragma once

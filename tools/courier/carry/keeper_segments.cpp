@@ -25,14 +25,14 @@ Result<KeeperSegments> KeeperSegments::join(const std::string& keeper) {
                         joined.reply.name.number);
 }
 
-KeeperSegments::~KeeperSegments() {
+void KeeperSegments::leave() {
   own_.clear();
-  if (segments_.connected()) (void)segments_.call(segment_wire::Leave{});
+  if (!segments_.connected() || std::exchange(left_, true)) return;
+  (void)segments_.call(segment_wire::Leave{});
 }
 
 Result<void> KeeperSegments::clear_news() {
   clear_event(wake_.get());
-  if (own_.empty()) return {};
   AQUA_ASSIGN(const auto answer, segments_.call(segment_wire::Returned{}, kWithoutEnd));
   for (const std::uint64_t number : answer.reply.numbers) {
     if (own_.contains(number)) ready_.push_back(number);
@@ -123,9 +123,17 @@ Result<KeeperSegments::Segment> KeeperSegments::reserve(std::uint64_t bytes) {
   return Segment{number, at->second.bytes()};
 }
 
-Result<SegmentName> KeeperSegments::commit(const segment_wire::Commit& what) {
+Result<void> KeeperSegments::commit(const segment_wire::Commit& what) {
+  step("commit");
+  AQUA_TRY(segments_.call(what, kWithoutEnd));
+  return {};
+}
+
+Result<SegmentName> KeeperSegments::commit_for_good(const segment_wire::Commit& what) {
   step("commit");
   AQUA_ASSIGN(const auto answer, segments_.call(what, kWithoutEnd));
+  own_.erase(what.number);
+  AQUA_TRY(segments_.call(segment_wire::GiveUp{what.number}, kWithoutEnd));
   return answer.reply.name;
 }
 

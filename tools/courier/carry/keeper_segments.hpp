@@ -30,8 +30,9 @@ class KeeperSegments {
   [[nodiscard]] static Result<KeeperSegments> join(const std::string& keeper);
   KeeperSegments(KeeperSegments&&) noexcept = default;
   KeeperSegments& operator=(KeeperSegments&&) = delete;
-  // Unmaps all and leaves.
-  ~KeeperSegments();
+  ~KeeperSegments() { leave(); }
+  // Unmaps all and leaves; no other call follows.
+  void leave();
 
   [[nodiscard]] bool connected() const { return segments_.connected(); }
   // Which of the keepers that run here, one after the other: SegmentOrigin::keeper.
@@ -41,7 +42,8 @@ class KeeperSegments {
   [[nodiscard]] std::vector<int> descriptors() const {
     return {wake_.get(), segments_.descriptor()};
   }
-  // Hears what has come back. There is no news then before the next.
+  // Hears what has come back. There is no news then before the next. unavailable: the keeper has
+  // closed.
   [[nodiscard]] Result<void> clear_news();
   // News from now on also of what is kept for no parcel.
   [[nodiscard]] Result<void> watch();
@@ -60,8 +62,10 @@ class KeeperSegments {
   };
   [[nodiscard]] Result<Segment> take(std::uint64_t bytes);
   void give_back(std::uint64_t number) { ready_.push_back(number); }
-  // For a parcel, or as a copy. Answers the name that it has here.
-  [[nodiscard]] Result<SegmentName> commit(const segment_wire::Commit& what);
+  // For a parcel. It comes back some time after that has ended.
+  [[nodiscard]] Result<void> commit(const segment_wire::Commit& what);
+  // As a copy, whose memory does not come back. Answers the name that it has here.
+  [[nodiscard]] Result<SegmentName> commit_for_good(const segment_wire::Commit& what);
 
  private:
   KeeperSegments(SegmentClient segments, UniqueFd wake, std::uint64_t keeper)
@@ -75,6 +79,7 @@ class KeeperSegments {
   std::uint64_t keeper_;
   std::map<std::uint64_t, MappedFile> own_;
   std::vector<std::uint64_t> ready_;  // of own_
+  bool left_ = false;
 };
 
 }  // namespace aqua::courier

@@ -18,6 +18,7 @@ Result<KeeperSide> KeeperSide::join(const std::string& keeper, const std::string
 }
 
 KeeperSide::~KeeperSide() {
+  segments_.leave();
   if (pool_.connected()) (void)pool_.call(pool_wire::Leave{});
 }
 

@@ -24,7 +24,7 @@ class Retries {
     since_ = Clock::now();
     said_.clear();
   }
-  // Whether nobody has been told since it was there last.
+  // It is lost, for this reason. True: nobody has been told this one since it was there last.
   [[nodiscard]] bool lost(const std::string& why) {
     // Who is displaced at once, or ends at once, is not to try again at once.
     if (since_ && Clock::now() - *since_ > 2 * kLongestPause) pause_ = kFirstPause;

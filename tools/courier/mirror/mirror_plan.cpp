@@ -5,33 +5,69 @@
 
 namespace aqua::courier {
 
+void MirrorPlan::restart() {
+  held_.clear();
+  refused_.clear();
+  hopeless_.clear();
+  full_ = false;
+}
+
 void MirrorPlan::kept(const std::vector<SegmentStatus>& rows) {
+  std::map<Original, std::uint64_t> seen;
   kept_.clear();
   for (const SegmentStatus& row : rows) {
-    if (row.parcel == 0 && !row.copy_of && row.name.bytes != 0) kept_[row.name.number] = row.name;
+    if (row.parcel != 0 || row.copy_of || row.name.bytes == 0) continue;
+    const Original original = original_of(row.name);
+    const auto before = seen_.find(original);
+    const std::uint64_t when = before != seen_.end() ? before->second : ++last_seen_;
+    seen[original] = when;
+    kept_[when] = row.name;
   }
+  seen_ = std::move(seen);
+}
+
+void MirrorPlan::no_room_for(const SegmentName& name) {
+  refused_.insert(original_of(name));
+  full_ = true;
+}
+
+std::optional<SegmentName> MirrorPlan::lacking() {
+  if (full_) return std::nullopt;
+  bool refused = false;
+  for (const auto& [when, name] : kept_) {
+    if (!lacks(name) || hopeless_.contains(original_of(name))) continue;
+    if (!refused_.contains(original_of(name))) return name;
+    refused = true;
+  }
+  if (!refused) return std::nullopt;
+  refused_.clear();  // all have been tried
+  return lacking();
+}
+
+std::optional<Original> MirrorPlan::needless() const {
+  // The highest keeper before this one of which there is anything: the one before.
+  std::uint64_t before = 0;
+  for (const Original& original : held_) {
+    if (original.keeper < keeper_) before = std::max(before, original.keeper);
+  }
+  const auto found = std::ranges::find_if(held_, [&](const Original& original) {
+    return original.keeper == keeper_ ? !seen_.contains(original) : original.keeper < before;
+  });
+  return found == held_.end() ? std::nullopt : std::optional(*found);
 }
 
 std::optional<MirrorPlan::Next> MirrorPlan::next() {
-  const auto gone = std::ranges::find_if(held_, [&](const Original& original) {
-    if (original.keeper != keeper_) return false;
-    const auto now = kept_.find(original.number);
-    return now == kept_.end() || now->second.generation != original.generation;
-  });
-  if (gone != held_.end()) {
-    const Original original = *gone;
-    held_.erase(gone);
-    return Forget{original};
-  }
-  const auto wanted = std::ranges::find_if(
-      kept_, [&](const auto& one) { return lacks(one.second) && !put_off_.contains(one.first); });
-  if (wanted == kept_.end()) return std::nullopt;
-  return wanted->second;
+  if (const auto name = lacking()) return *name;
+  const auto original = needless();
+  if (!original) return std::nullopt;
+  held_.erase(*original);
+  full_ = false;  // there is room again, perhaps
+  return Forget{*original};
 }
 
 SegmentSum MirrorPlan::behind() const {
   SegmentSum sum;
-  for (const auto& [number, name] : kept_) {
+  for (const auto& [when, name] : kept_) {
     if (!lacks(name)) continue;
     ++sum.segments;
     sum.bytes += name.bytes;

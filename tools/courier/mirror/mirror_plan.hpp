@@ -2,9 +2,12 @@
 // MirrorPlan says what another server's keeper lacks of what this one's keeps, and what it has that
 // is needed no more.
 //
-// What is gone here is forgotten there only where it is known to have been dropped: it was kept by
-// the keeper that runs now. Copies of what an earlier keeper kept stay, since that one may have
-// ended with its server, which is what they are for.
+// What is lacking goes before what is forgotten: the one may be what several others were merged
+// into.
+//
+// What is gone here is forgotten there where the keeper that runs now had it. Copies of what the
+// keeper before had stay: that one may have ended with its server, which is what they are for.
+// Those of keepers before that are forgotten.
 //
 // Threads: none of its own. Pure: no I/O, no clock.
 #pragma once
@@ -27,24 +30,24 @@ class MirrorPlan {
   // Of the keeper that runs here now.
   explicit MirrorPlan(std::uint64_t keeper) : keeper_(keeper) {}
 
-  // The other side has these. Of another connection: all that it has begins anew with restart().
-  void restart() {
-    held_.clear();
-    put_off_.clear();
-  }
+  // There is another connection: what the other side has, it says anew.
+  void restart();
   void held(const std::vector<Original>& some) { held_.insert(some.begin(), some.end()); }
   // What our keeper keeps now: of it what goes with no parcel, and is no copy itself.
   void kept(const std::vector<SegmentStatus>& rows);
 
-  // What is to be said next; nullopt: nothing, until something changes. A Forget is done once it
-  // was said. A segment is next until it has landed or is put off, and is gone from here before
-  // that.
+  // What is to be said next; nullopt: nothing, until something changes. A Forget counts as said. A
+  // segment, the one that is known for longest, is next until it has landed, is refused, or is gone
+  // from here.
   using Next = std::variant<Forget, SegmentName>;
   [[nodiscard]] std::optional<Next> next();
   void landed(const SegmentName& name) { held_.insert(original_of(name)); }
-  // The other side does not take it now. Others are next, until retry().
-  void put_off(const SegmentName& name) { put_off_.insert(name.number); }
-  void retry() { put_off_.clear(); }
+  // The other side has no room for it: nothing more is lacking until retry(), which begins with
+  // another one.
+  void no_room_for(const SegmentName& name);
+  void retry() { full_ = false; }
+  // It cannot be copied, whenever that is tried.
+  void give_up(const SegmentName& name) { hopeless_.insert(original_of(name)); }
 
   [[nodiscard]] Original original_of(const SegmentName& name) const {
     return {keeper_, name.number, name.generation};
@@ -56,11 +59,18 @@ class MirrorPlan {
   [[nodiscard]] bool lacks(const SegmentName& name) const {
     return !held_.contains(original_of(name));
   }
+  // nullopt: none.
+  [[nodiscard]] std::optional<SegmentName> lacking();
+  [[nodiscard]] std::optional<Original> needless() const;
 
   std::uint64_t keeper_;
-  std::map<std::uint64_t, SegmentName> kept_;  // by number, the oldest first
+  std::map<std::uint64_t, SegmentName> kept_;  // by when they were first seen
+  std::map<Original, std::uint64_t> seen_;     // when that was, of these
+  std::uint64_t last_seen_ = 0;
   std::set<Original> held_;
-  std::set<std::uint64_t> put_off_;
+  std::set<Original> refused_;  // since there was no room, until all have been tried
+  std::set<Original> hopeless_;
+  bool full_ = false;
 };
 
 }  // namespace aqua::courier

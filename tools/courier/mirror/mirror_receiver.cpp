@@ -101,12 +101,12 @@ Result<void> MirrorReceiver::land() {
     return refuse(copy.number,
                   {Code::data_loss, "courier: its bytes are not those of their digest"});
   }
-  const auto kept =
-      keeper_.commit({.number = incoming_->segment.number,
-                      .bytes = copy.bytes,
-                      .digest = copy.digest,
-                      .copy_of = SegmentOrigin{link_.peer(), copy.original.keeper,
-                                               copy.original.number, copy.original.generation}});
+  const auto kept = keeper_.commit_for_good(
+      {.number = incoming_->segment.number,
+       .bytes = copy.bytes,
+       .digest = copy.digest,
+       .copy_of = SegmentOrigin{link_.peer(), copy.original.keeper, copy.original.number,
+                                copy.original.generation}});
   if (!kept.ok()) {
     if (keeper_.connected()) drop_incoming();
     return refuse(copy.number, kept.error());

@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kRefused{5};  // until the other server has room again, perhaps
+constexpr std::chrono::seconds kFull{5};  // until the other server has room again, perhaps
 
 }  // namespace
 
@@ -32,6 +32,10 @@ void MirrorSender::run() {
     if (offered_ && keeper_->connected()) (void)let_go_of_offered();
     offered_.reset();
     if (keeper_ && !keeper_->connected()) keeper_.reset();
+    if (plan_) {
+      plan_->restart();  // of what the other side has nothing is known
+      state_.set_behind(plan_->behind());
+    }
     const std::string& why = served.error().message;
     state_.failed(why);
     if (retries_.lost(why)) say_(Event::lost, why);
@@ -45,8 +49,9 @@ Result<void> MirrorSender::serve() {
     keeper_.emplace(std::move(joined));
     plan_.emplace(keeper_->keeper());
   }
-  AQUA_TRY(greet());
   news_ = true;
+  AQUA_TRY(hear_keeper());
+  AQUA_TRY(greet());
   for (;;) {
     AQUA_TRY(hear_keeper());
     AQUA_TRY(say_next());
@@ -57,7 +62,6 @@ Result<void> MirrorSender::serve() {
 Result<void> MirrorSender::greet() {
   AQUA_ASSIGN(Link link, Link::connect(identity_, mirror_.address, mirror_.peer, stop_));
   AQUA_TRY(link.say(MirrorHello{}));
-  plan_->restart();
   retry_at_.reset();
   bool welcome = false;
   for (;;) {
@@ -86,6 +90,7 @@ Result<void> MirrorSender::hear_keeper() {
   AQUA_TRY(keeper_->clear_news());
   AQUA_ASSIGN(const auto rows, keeper_->list());
   plan_->kept(rows);
+  state_.set_behind(plan_->behind());
   return {};
 }
 
@@ -96,7 +101,6 @@ Result<void> MirrorSender::say_next() {
   }
   while (!offered_) {
     const auto next = plan_->next();
-    state_.set_behind(plan_->behind());
     if (!next) return {};
     if (const auto* forget = std::get_if<Forget>(&*next)) {
       AQUA_TRY(link_->say(*forget));
@@ -111,11 +115,16 @@ Result<void> MirrorSender::offer(const SegmentName& name) {
   auto memory = keeper_->read(name);
   if (!memory.ok()) {
     if (!keeper_->connected()) return memory.error();
-    plan_->put_off(name);  // it was dropped meanwhile, if the keeper does not say otherwise
-    if (!retry_at_) retry_at_ = Clock::now() + kRefused;
+    const Code code = memory.error().code;
+    if (code == Code::not_found || code == Code::aborted) {  // it was dropped meanwhile
+      news_ = true;
+      return hear_keeper();
+    }
+    say_(Event::copy, concat("segment ", name.number, ": ", memory.error().message));
+    plan_->give_up(name);
     return {};
   }
-  offered_.emplace(Offered{name, *std::move(memory)});
+  offered_.emplace(Offered{name, *std::move(memory), Clock::now()});
   step("copy");
   return link_->say(Copy{.number = ++offer_,
                          .original = plan_->original_of(name),
@@ -130,9 +139,12 @@ Result<void> MirrorSender::let_go_of_offered() {
 }
 
 Result<void> MirrorSender::wait() {
+  // Until something is to be tried again, or an answer is late.
+  auto until = retry_at_.value_or(Clock::time_point::max());
+  if (offered_) until = std::min(until, offered_->at + link_->patience());
   int patience = link_->has_bytes() ? 0 : -1;
-  if (patience != 0 && retry_at_) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*retry_at_ - Clock::now());
+  if (patience != 0 && until != Clock::time_point::max()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
     patience = std::max(0, static_cast<int>(left.count()));
   }
   std::vector<pollfd> watched{{stop_, POLLIN, 0}, {link_->descriptor(), POLLIN, 0}};
@@ -141,7 +153,10 @@ Result<void> MirrorSender::wait() {
   if (watched[0].revents != 0) return Error{Code::cancelled, "courier: stopping"};
   news_ = std::any_of(watched.begin() + 2, watched.end(),
                       [](const pollfd& one) { return one.revents != 0; });
-  if (watched[1].revents == 0 && !link_->has_bytes()) return {};
+  if (watched[1].revents == 0 && !link_->has_bytes()) {
+    if (!offered_ || Clock::now() < offered_->at + link_->patience()) return {};
+    return Error{Code::unavailable, "courier: no answer to what was offered"};
+  }
   AQUA_ASSIGN(const Link::Frame frame, link_->receive());
   if (frame.message) return hear(*frame.message);
   return Error{Code::invalid_argument, "courier: bytes from who is to receive them"};
@@ -152,16 +167,22 @@ Result<void> MirrorSender::hear(const Message& message) {
     if (refused->number == 0) return sent_away(*refused);
     if (!offered_ || refused->number != offer_) return {};
     ++counters_.refused;
-    say_(Event::parcel,
-         concat("a copy of segment ", offered_->name.number, ": ", refused->error.message));
-    plan_->put_off(offered_->name);
-    if (!retry_at_) retry_at_ = Clock::now() + kRefused;
+    const std::string why = concat("segment ", offered_->name.number, ": ", refused->error.message);
+    if (refused->error.code == Code::resource_exhausted) {
+      plan_->no_room_for(offered_->name);
+      if (!std::exchange(said_full_, true)) say_(Event::copy, why);
+      retry_at_ = Clock::now() + kFull;
+    } else {
+      plan_->give_up(offered_->name);
+      say_(Event::copy, why);
+    }
     return let_go_of_offered();
   }
   const auto* go = std::get_if<Go>(&message);
   if (go != nullptr && offered_ && go->number == offer_) {
     step("send");
     AQUA_TRY(link_->send(offered_->memory.bytes().first(offered_->name.bytes)));
+    offered_->at = Clock::now();
     counters_.mirrored_bytes += offered_->name.bytes;
     return {};
   }
@@ -169,6 +190,8 @@ Result<void> MirrorSender::hear(const Message& message) {
   if (landed != nullptr && offered_ && landed->number == offer_) {
     plan_->landed(offered_->name);
     ++counters_.mirrored;
+    said_full_ = false;
+    state_.set_behind(plan_->behind());
     return let_go_of_offered();
   }
   return Error{Code::invalid_argument, "courier: what is no answer to a copy"};

@@ -72,10 +72,12 @@ class MirrorSender {
   struct Offered {
     SegmentName name;
     MappedFile memory;
+    std::chrono::steady_clock::time_point at{};  // since when an answer is due
   };
   std::optional<Offered> offered_;
   std::uint64_t offer_ = 0;
-  std::optional<std::chrono::steady_clock::time_point> retry_at_;  // what was put off
+  std::optional<std::chrono::steady_clock::time_point> retry_at_;  // there was no room
+  bool said_full_ = false;                                         // since the last that landed
   bool news_ = false;  // something may have changed at the keeper
 };
 

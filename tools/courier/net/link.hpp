@@ -47,7 +47,7 @@ class Link {
   [[nodiscard]] bool has_bytes() const noexcept;
 
   [[nodiscard]] Result<void> say(const Message& message);
-  // Sends a parcel's bytes, in as many frames as it takes.
+  // Sends the bytes of a parcel or a copy, in as many frames as it takes.
   [[nodiscard]] Result<void> send(std::span<const std::byte> bytes);
   // What comes next: a message, or nothing, where it is bytes, of which `length` are to be read.
   struct Frame {

@@ -39,7 +39,7 @@ std::string metrics_text(const Counters& counters, const RouteStates& routes) {
   counts("aqua_courier_copies_bytes_total", "Their bytes.", counters.copies_bytes);
   counts("aqua_courier_resumed_total", "Parcels that had come over an earlier connection.",
          counters.resumed);
-  counts("aqua_courier_refused_total", "Times that another server did not take a parcel.",
+  counts("aqua_courier_refused_total", "Times that another server did not take a parcel or a copy.",
          counters.refused);
   counts("aqua_courier_lost_connections_total", "Connections that have ended.",
          counters.lost_links);

@@ -19,7 +19,7 @@ namespace aqua::courier {
 using RouteStates = std::list<RouteState>;
 
 [[nodiscard]] std::string metrics_text(const Counters& counters, const RouteStates& routes);
-// Whether the keeper answers and all are up, and a line for each that is not.
+// Whether the keeper listens and all are up, and a line for each that is not.
 [[nodiscard]] std::pair<bool, std::string> readiness_text(const Counters& counters,
                                                           const RouteStates& routes,
                                                           const std::string& keeper);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What couriers say to each other comes in frames: a kind, a length of three bytes, the most
-// significant first, then so many bytes. They are words (messages.hpp) or bytes of a parcel.
+// significant first, then so many bytes. They are words (messages.hpp) or bytes of a parcel or a
+// copy.
 //
 // Threads: free functions. Pure.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What couriers say to each other of parcels, as JSON objects. The courier of the giver's server
-// has connected and begins with Hello; that of the taker's answers Welcome or Refused. Then, for
-// each parcel:
+// What couriers say to each other of parcels and copies, as JSON objects. The courier of the
+// giver's server has connected and begins with Hello; that of the taker's answers Welcome or
+// Refused. Then, for each parcel:
 //
 //   Offer -> Go     -> its bytes -> Landed -> Ended     it goes through
 //         -> Landed -> Ended                            it had come before, over another connection
@@ -18,12 +18,11 @@
 //
 //   Copy -> Go -> its bytes -> Landed
 //        -> Landed                                      it has it already
-//        -> Refused                                     no room, say: to be offered again, in a
-//        while
+//        -> Refused                                     no room, or it cannot be taken
 //   Forget                                              the copy is needed no more
 //
-// One parcel at a time is between Offer and Landed. Numbers are those of offers, each of which has
-// a new one: an answer to an earlier offer of the same parcel is none to a later one.
+// One parcel or copy at a time is between its offer and Landed. Numbers are those of offers, each
+// of which has a new one: an answer to an earlier offer of the same parcel is none to a later one.
 //
 // Threads: free functions. Pure.
 #pragma once

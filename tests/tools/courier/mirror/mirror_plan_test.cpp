@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is next, over random histories, against a naive one that knows all of both sides.
+// What is next of a mirror, by hand, and over random histories against both sides as they are.
 #include "tools/courier/mirror/mirror_plan.hpp"
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
+#include <set>
 
 namespace aqua::courier {
 namespace {
@@ -13,27 +15,51 @@ SegmentStatus row(std::uint64_t number, std::uint64_t generation, std::uint64_t 
   return {.name = {.number = number, .generation = generation, .bytes = bytes}};
 }
 
-TEST(MirrorPlan, TheOldestIsNextAndWhatIsGoneIsForgottenFirst) {
+TEST(MirrorPlan, WhatIsLackingIsNextByAgeAndThenWhatIsGoneIsForgotten) {
   MirrorPlan plan(5);
+  plan.kept({row(7, 1)});
   plan.held({{5, 1, 1}, {5, 2, 1}, {5, 3, 1}});
-  plan.kept({row(1, 1), row(2, 2), row(7, 1), row(8, 1)});
+  plan.kept({row(1, 1), row(2, 2), row(7, 1)});
+  EXPECT_EQ(plan.behind(), (SegmentSum{2, 20}));
+  EXPECT_EQ(std::get<SegmentName>(*plan.next()).number, 7U) << "known for longest";
+  plan.landed(row(7, 1).name);
+  EXPECT_EQ(std::get<SegmentName>(*plan.next()).number, 2U);
+  plan.landed(row(2, 2).name);
   EXPECT_EQ(std::get<Forget>(*plan.next()), (Forget{{5, 2, 1}})) << "a later generation is kept";
   EXPECT_EQ(std::get<Forget>(*plan.next()), (Forget{{5, 3, 1}}));
-  EXPECT_EQ(plan.behind(), (SegmentSum{3, 30}));
-  EXPECT_EQ(std::get<SegmentName>(*plan.next()).number, 2U);
-  plan.put_off(row(2, 2).name);
-  EXPECT_EQ(std::get<SegmentName>(*plan.next()).number, 7U);
-  plan.landed(row(7, 1).name);
-  plan.landed(row(8, 1).name);
   EXPECT_EQ(plan.next(), std::nullopt);
-  plan.retry();
-  EXPECT_EQ(std::get<SegmentName>(*plan.next()).number, 2U);
 }
 
-TEST(MirrorPlan, WhatAnEarlierKeeperHadStays) {
+TEST(MirrorPlan, WhereThereIsNoRoomOneIsTriedAtATimeAndRoomIsMade) {
   MirrorPlan plan(5);
-  plan.held({{4, 1, 1}, {6, 1, 1}});
+  plan.held({{5, 9, 1}});
+  plan.kept({row(1, 1), row(2, 1)});
+  plan.no_room_for(std::get<SegmentName>(*plan.next()));
+  EXPECT_EQ(std::get<Forget>(*plan.next()), (Forget{{5, 9, 1}}));
+  EXPECT_EQ(std::get<SegmentName>(*plan.next()).number, 2U) << "what was forgotten has made room";
+  plan.no_room_for(row(2, 1).name);
+  EXPECT_EQ(plan.next(), std::nullopt);
+  plan.retry();
+  EXPECT_EQ(std::get<SegmentName>(*plan.next()).number, 1U) << "all have been tried";
+}
+
+TEST(MirrorPlan, WhatCannotBeCopiedIsTriedOnceAConnection) {
+  MirrorPlan plan(5);
+  plan.kept({row(1, 1)});
+  plan.give_up(row(1, 1).name);
+  plan.retry();
+  EXPECT_EQ(plan.next(), std::nullopt);
+  EXPECT_EQ(plan.behind(), (SegmentSum{1, 10}));
+  plan.restart();
+  EXPECT_EQ(std::get<SegmentName>(*plan.next()).number, 1U);
+}
+
+TEST(MirrorPlan, WhatTheKeeperBeforeHadStaysAndThatOfEarlierOnesGoes) {
+  MirrorPlan plan(5);
+  plan.held({{1, 1, 1}, {2, 8, 1}, {3, 1, 1}, {3, 2, 1}, {6, 1, 1}});
   plan.kept({});
+  EXPECT_EQ(std::get<Forget>(*plan.next()), (Forget{{1, 1, 1}}));
+  EXPECT_EQ(std::get<Forget>(*plan.next()), (Forget{{2, 8, 1}}));
   EXPECT_EQ(plan.next(), std::nullopt);
 }
 
@@ -47,7 +73,8 @@ TEST(MirrorPlan, NeitherCopiesNorWhatGoesWithAParcelNorWhatIsEmptyIsCopied) {
   EXPECT_EQ(plan.behind(), SegmentSum{});
 }
 
-// Both sides change and the connection is lost at random; once all is said, they agree.
+// Both sides change and the connection is lost at random. Nothing is forgotten that is kept, and
+// nothing while something else is lacking; once all is said, they agree.
 TEST(MirrorPlan, BothSidesAgreeOnceAllIsSaid) {
   std::mt19937 random(7);
   const auto one_of = [&](std::uint32_t n) { return std::uint32_t(random() % n); };
@@ -60,13 +87,24 @@ TEST(MirrorPlan, BothSidesAgreeOnceAllIsSaid) {
       for (const auto& [number, generation] : ours) all.push_back(row(number, generation));
       return all;
     };
+    const auto lacking = [&] {
+      return std::count_if(ours.begin(), ours.end(), [&](const auto& one) {
+        return !theirs.contains({5, one.first, one.second});
+      });
+    };
+    bool full = false;
     const auto say = [&](const MirrorPlan::Next& next) {
       if (const auto* forget = std::get_if<Forget>(&next)) {
+        const auto kept = ours.find(forget->original.number);
+        ASSERT_TRUE(kept == ours.end() || kept->second != forget->original.generation);
+        ASSERT_TRUE(full || lacking() == 0);
         ASSERT_EQ(theirs.erase(forget->original), 1U);
+        full = false;
         return;
       }
       const auto& name = std::get<SegmentName>(next);
-      if (one_of(4) == 0) return plan.put_off(name);
+      full = one_of(4) == 0;
+      if (full) return plan.no_room_for(name);
       ASSERT_TRUE(theirs.insert(plan.original_of(name)).second);
       plan.landed(name);
     };
@@ -74,7 +112,7 @@ TEST(MirrorPlan, BothSidesAgreeOnceAllIsSaid) {
       const std::uint64_t number = 1 + one_of(8);
       switch (one_of(4)) {
         case 0:
-          ++ours[number];
+          ours[number] += 1 + one_of(2);
           break;
         case 1:
           ours.erase(number);
@@ -82,6 +120,7 @@ TEST(MirrorPlan, BothSidesAgreeOnceAllIsSaid) {
         case 2:
           plan.restart();
           plan.held({theirs.begin(), theirs.end()});
+          full = false;
           break;
         default:
           plan.kept(rows());

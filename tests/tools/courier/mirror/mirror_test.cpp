@@ -51,7 +51,7 @@ class Mirrored : public ::testing::Test {
   test::TwoServers servers_;
 };
 
-TEST_F(Mirrored, WhatIsKeptIsThereByteForByteUntilItIsDropped) {
+TEST_F(Mirrored, WhatIsKeptIsCopiedByteForByteUntilItIsDropped) {
   servers_.mirror();
   const auto a = client_of(servers_.keeper_of_a());
   const SegmentName small = a->commit(1, 1), large = a->commit(2, 5'000'001, false);
@@ -93,14 +93,35 @@ TEST_F(Mirrored, CopiesOutliveTheirServer) {
   EXPECT_EQ(copies(), 2U) << "nobody has dropped the former one's";
 }
 
-TEST_F(Mirrored, ThatAnotherKeeperHasToHaveAgainItGets) {
+TEST_F(Mirrored, AKeeperThatBeginsAnewGetsAllOfThemAgain) {
   servers_.mirror();
   const auto a = client_of(servers_.keeper_of_a());
   const SegmentName original = a->commit(1, 100);
   EXPECT_TRUE(eventually([&] { return is_copied(original, 1); }));
-  servers_.keeper_of_b().kill();
-  servers_.keeper_of_b().start();
-  EXPECT_TRUE(eventually([&] { return is_copied(original, 1); }));
+  // Also where nothing has come over the connection that there is.
+  for (const bool over_this_connection : {true, false}) {
+    if (!over_this_connection) {
+      servers_.kill_b();
+      servers_.start_b();
+      EXPECT_TRUE(eventually([&] { return servers_.courier_of_a()->ask("up") == "2"; }));
+    }
+    servers_.keeper_of_b().kill();
+    servers_.keeper_of_b().start();
+    EXPECT_TRUE(eventually([&] { return is_copied(original, 1); }));
+  }
+}
+
+TEST_F(Mirrored, ManyAreListedAndCopied) {
+  servers_.mirror();
+  const auto a = client_of(servers_.keeper_of_a());
+  std::map<std::uint64_t, SegmentName> all;
+  for (std::uint64_t stamp = 1; stamp <= 150; ++stamp) all[stamp] = a->commit(stamp, 10);
+  EXPECT_TRUE(eventually([&] { return copies() == all.size(); }));
+  servers_.kill_a();
+  servers_.start_a();
+  EXPECT_TRUE(eventually([&] { return servers_.courier_of_a()->ask("up") == "2"; }));
+  EXPECT_EQ(servers_.courier_of_a()->ask("mirrored"), "0") << "they are there";
+  for (const auto& [stamp, name] : all) EXPECT_TRUE(is_copied(name, stamp)) << stamp;
 }
 
 TEST_F(Mirrored, CopiesAreNotCopiedBack) {
@@ -110,8 +131,14 @@ TEST_F(Mirrored, CopiesAreNotCopiedBack) {
   const SegmentName of_a = a->commit(1, 100);
   b->commit(2, 100);
   EXPECT_TRUE(eventually([&] { return a->rows().size() == 2 && b->rows().size() == 2; }));
+  // What is said after that has come, so that what could have come back has, too.
+  a->commit(3, 100);
+  EXPECT_TRUE(eventually([&] { return b->rows().size() == 3; }));
+  b->commit(4, 100);
+  EXPECT_TRUE(eventually([&] { return a->rows().size() == 4; }));
+  EXPECT_EQ(b->rows().size(), 4U);
   a->say(segment_wire::Drop{of_a.number, of_a.generation});
-  EXPECT_TRUE(eventually([&] { return a->rows().size() == 1 && b->rows().size() == 1; }));
+  EXPECT_TRUE(eventually([&] { return a->rows().size() == 3 && b->rows().size() == 3; }));
 }
 
 class KilledMirror : public Mirrored, public ::testing::WithParamInterface<std::string> {};
