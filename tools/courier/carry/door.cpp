@@ -166,7 +166,7 @@ Result<void> Door::serve(UniqueFd socket, Visit& visit, std::string& who) {
   const auto serve_claimed = [&](const std::string& kind, const std::string& what, auto keeper_of,
                                  const auto& work) -> Result<void> {
     AQUA_TRY(claims_.claim(kind, stop));
-    const auto received = [&]() -> Result<void> {
+    auto received = [&]() -> Result<void> {
       auto keeper = keeper_of();
       if (!keeper.ok()) return refuse(keeper.error());
       ++counters_.links_in;
