@@ -26,7 +26,7 @@ enum class Event : std::uint8_t { connected, lost, visitor, visitor_lost, parcel
       return "visitor_lost";
     case Event::parcel:  // one that is not carried for now
       return "parcel";
-    case Event::copy:  // of a segment, that is not made for now
+    case Event::copy:  // a segment that another server does not get: no room, or it cannot be read
       return "copy";
     case Event::trouble:
       break;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/courier/carry/receiver.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -11,9 +9,12 @@
 #include "base/step.hpp"
 #include "base/try.hpp"
 #include "base/xxh3.hpp"
+#include "tools/courier/carry/await_news.hpp"
 
 namespace aqua::courier {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 template <typename... What>
 Error out_of_turn(const What&... what) {
@@ -25,26 +26,15 @@ Error out_of_turn(const What&... what) {
 Result<void> Receiver::serve() {
   AQUA_TRY(link_.say(Welcome{}));
   for (;;) {
-    std::vector<pollfd> watched{{stop_, POLLIN, 0}, {link_.descriptor(), POLLIN, 0}};
-    for (const int fd : keeper_.descriptors()) watched.push_back({fd, POLLIN, 0});
     const bool bytes_are_due = incoming_ && incoming_->segment;
-    const auto patience = std::chrono::milliseconds(link_.patience()).count();
-    const int left = link_.has_bytes() ? 0 : bytes_are_due ? static_cast<int>(patience) : -1;
-    const int ready = ::poll(watched.data(), watched.size(), left);
-    if (watched[0].revents != 0) return Error{Code::cancelled, "courier: stopping"};
-    const bool news = std::any_of(watched.begin() + 2, watched.end(),
-                                  [](const pollfd& one) { return one.revents != 0; });
-    if (news) AQUA_TRY(hear_keeper());
-    if (watched[1].revents == 0 && !link_.has_bytes()) {
-      if (ready != 0 || !bytes_are_due) continue;
+    const auto until = bytes_are_due ? Clock::now() + link_.patience() : Clock::time_point::max();
+    AQUA_ASSIGN(const News news, await_news(link_, keeper_.descriptors(), stop_, until));
+    if (news.keeper) AQUA_TRY(hear_keeper());
+    if (news.late) {
       return Error{Code::unavailable, "courier: bytes that were offered do not come"};
     }
-    AQUA_ASSIGN(const Link::Frame frame, link_.receive());
-    if (frame.message) {
-      AQUA_TRY(hear(*frame.message));
-    } else {
-      AQUA_TRY(read(frame.length));
-    }
+    if (!news.frame) continue;
+    AQUA_TRY(news.frame->message ? hear(*news.frame->message) : read(news.frame->length));
   }
 }
 

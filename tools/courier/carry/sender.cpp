@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/courier/carry/sender.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "base/concat.hpp"
 #include "base/step.hpp"
 #include "base/try.hpp"
+#include "tools/courier/carry/await_news.hpp"
 
 namespace aqua::courier {
 namespace {
@@ -154,21 +153,10 @@ Result<void> Sender::offer_next() {
 
 Result<void> Sender::wait() {
   if (may_wait_) return {};
-  const auto until = next_offer();
-  int patience = link_->has_bytes() ? 0 : -1;
-  if (patience != 0 && until != Clock::time_point::max()) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
-    patience = std::max(0, static_cast<int>(left.count()));
-  }
-  std::vector<pollfd> watched{{stop_, POLLIN, 0}, {link_->descriptor(), POLLIN, 0}};
-  for (const int fd : keeper_->descriptors()) watched.push_back({fd, POLLIN, 0});
-  (void)::poll(watched.data(), watched.size(), patience);
-  if (watched[0].revents != 0) return Error{Code::cancelled, "courier: stopping"};
-  may_wait_ = std::any_of(watched.begin() + 2, watched.end(),
-                          [](const pollfd& one) { return one.revents != 0; });
-  if (watched[1].revents == 0 && !link_->has_bytes()) return {};
-  AQUA_ASSIGN(const Link::Frame frame, link_->receive());
-  if (frame.message) return hear(*frame.message);
+  AQUA_ASSIGN(const News news, await_news(*link_, keeper_->descriptors(), stop_, next_offer()));
+  may_wait_ = news.keeper;
+  if (!news.frame) return {};
+  if (news.frame->message) return hear(*news.frame->message);
   return Error{Code::invalid_argument, "courier: bytes from who is to receive them"};
 }
 

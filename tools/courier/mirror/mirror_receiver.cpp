@@ -1,41 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/courier/mirror/mirror_receiver.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "base/concat.hpp"
 #include "base/step.hpp"
 #include "base/try.hpp"
 #include "base/xxh3.hpp"
+#include "tools/courier/carry/await_news.hpp"
 
 namespace aqua::courier {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
 
 Result<void> MirrorReceiver::serve() {
   AQUA_TRY(say_what_is_held());
   for (;;) {
-    std::vector<pollfd> watched{{stop_, POLLIN, 0}, {link_.descriptor(), POLLIN, 0}};
-    for (const int fd : keeper_.descriptors()) watched.push_back({fd, POLLIN, 0});
-    const auto patience = std::chrono::milliseconds(link_.patience()).count();
-    const int left = link_.has_bytes() ? 0 : incoming_ ? static_cast<int>(patience) : -1;
-    const int ready = ::poll(watched.data(), watched.size(), left);
-    if (watched[0].revents != 0) return Error{Code::cancelled, "courier: stopping"};
-    const bool news = std::any_of(watched.begin() + 2, watched.end(),
-                                  [](const pollfd& one) { return one.revents != 0; });
-    if (news) AQUA_TRY(keeper_.clear_news());
-    if (watched[1].revents == 0 && !link_.has_bytes()) {
-      if (ready != 0 || !incoming_) continue;
+    const bool bytes_are_due = incoming_.has_value();
+    const auto until = bytes_are_due ? Clock::now() + link_.patience() : Clock::time_point::max();
+    AQUA_ASSIGN(const News news, await_news(link_, keeper_.descriptors(), stop_, until));
+    if (news.keeper) AQUA_TRY(keeper_.clear_news());
+    if (news.late) {
       return Error{Code::unavailable, "courier: bytes that were offered do not come"};
     }
-    AQUA_ASSIGN(const Link::Frame frame, link_.receive());
-    if (frame.message) {
-      AQUA_TRY(hear(*frame.message));
-    } else {
-      AQUA_TRY(read(frame.length));
-    }
+    if (!news.frame) continue;
+    AQUA_TRY(news.frame->message ? hear(*news.frame->message) : read(news.frame->length));
   }
 }
 

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/courier/mirror/mirror_sender.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "base/concat.hpp"
 #include "base/step.hpp"
 #include "base/try.hpp"
+#include "tools/courier/carry/await_news.hpp"
 
 namespace aqua::courier {
 namespace {
@@ -139,26 +137,15 @@ Result<void> MirrorSender::let_go_of_offered() {
 }
 
 Result<void> MirrorSender::wait() {
-  // Until something is to be tried again, or an answer is late.
-  auto until = retry_at_.value_or(Clock::time_point::max());
-  if (offered_) until = std::min(until, offered_->at + link_->patience());
-  int patience = link_->has_bytes() ? 0 : -1;
-  if (patience != 0 && until != Clock::time_point::max()) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
-    patience = std::max(0, static_cast<int>(left.count()));
-  }
-  std::vector<pollfd> watched{{stop_, POLLIN, 0}, {link_->descriptor(), POLLIN, 0}};
-  for (const int fd : keeper_->descriptors()) watched.push_back({fd, POLLIN, 0});
-  (void)::poll(watched.data(), watched.size(), patience);
-  if (watched[0].revents != 0) return Error{Code::cancelled, "courier: stopping"};
-  news_ = std::any_of(watched.begin() + 2, watched.end(),
-                      [](const pollfd& one) { return one.revents != 0; });
-  if (watched[1].revents == 0 && !link_->has_bytes()) {
-    if (!offered_ || Clock::now() < offered_->at + link_->patience()) return {};
+  const auto due = offered_ ? offered_->at + link_->patience() : Clock::time_point::max();
+  const auto until = std::min(due, retry_at_.value_or(Clock::time_point::max()));
+  AQUA_ASSIGN(const News news, await_news(*link_, keeper_->descriptors(), stop_, until));
+  news_ = news.keeper;
+  if (!news.frame) {
+    if (Clock::now() < due) return {};
     return Error{Code::unavailable, "courier: no answer to what was offered"};
   }
-  AQUA_ASSIGN(const Link::Frame frame, link_->receive());
-  if (frame.message) return hear(*frame.message);
+  if (news.frame->message) return hear(*news.frame->message);
   return Error{Code::invalid_argument, "courier: bytes from who is to receive them"};
 }
 

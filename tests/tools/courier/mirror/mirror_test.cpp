@@ -2,7 +2,9 @@
 // What one server's keeper keeps is copied to another's: byte for byte, whatever ends meanwhile,
 // and for as long as the original is kept.
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <random>
@@ -139,6 +141,50 @@ TEST_F(Mirrored, CopiesAreNotCopiedBack) {
   EXPECT_EQ(b->rows().size(), 4U);
   a->say(segment_wire::Drop{of_a.number, of_a.generation});
   EXPECT_TRUE(eventually([&] { return a->rows().size() == 3 && b->rows().size() == 3; }));
+}
+
+TEST_F(Mirrored, AFullKeeperGetsTheOthersOnceOneIsDropped) {
+  servers_.mirror();
+  // Half of it is for one process: two copies.
+  auto& keeper = servers_.keeper_of_b();
+  keeper.kill();
+  keeper.start({AQUA_KEEPER_PROGRAM, "--socket", keeper.socket(), "--segment-bytes", "8388608"});
+  const auto a = client_of(servers_.keeper_of_a());
+  std::vector<SegmentName> all;
+  for (std::uint64_t stamp = 1; stamp <= 4; ++stamp) all.push_back(a->commit(stamp, 100));
+  EXPECT_TRUE(eventually([&] { return is_copied(all[0], 1) && is_copied(all[1], 2); }));
+  EXPECT_EQ(copies(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    a->say(segment_wire::Drop{all[i].number, all[i].generation});
+  }
+  EXPECT_TRUE(eventually([&] { return is_copied(all[2], 3) && is_copied(all[3], 4); }));
+  EXPECT_EQ(copies(), 2U);
+}
+
+// Which keeps the courier there from answering, while its connection is up.
+TEST(ImpatientMirror, GivesUpOnAKeeperThatIsStoppedAndLetsGoOfWhatItOffered) {
+  test::TwoServers servers(/*patience=*/1);
+  servers.mirror();
+  Client a(servers.keeper_of_a().socket());
+  a.say(segment_wire::Join{});
+  EXPECT_TRUE(eventually([&] { return servers.courier_of_a()->ask("up") == "2"; }));
+  servers.keeper_of_b().process().signal(SIGSTOP);
+  const SegmentName name = a.commit(1, 100);
+  EXPECT_TRUE(eventually([&] { return servers.courier_of_a()->ask("lost") != "0"; }));
+  a.say(segment_wire::Drop{name.number, name.generation});
+  std::vector<std::uint64_t> back;
+  EXPECT_TRUE(eventually([&] {
+    back = a.say(segment_wire::Returned{}).numbers;
+    return !back.empty();
+  })) << "its writer";
+  const SegmentName next = a.commit(2, 100);
+  servers.keeper_of_b().process().signal(SIGCONT);
+  Client b(servers.keeper_of_b().socket());
+  b.say(segment_wire::Join{});
+  EXPECT_TRUE(eventually([&] {
+    const auto rows = b.rows();
+    return rows.size() == 1 && rows[0].copy_of && rows[0].copy_of->number == next.number;
+  }));
 }
 
 class KilledMirror : public Mirrored, public ::testing::WithParamInterface<std::string> {};
