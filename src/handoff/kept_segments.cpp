@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What operators ask of a keeper's segments.
-#include <iterator>
-
 #include "aqua/handoff/segments.hpp"
 #include "base/try.hpp"
 #include "keeper_client/segment_client.hpp"
@@ -10,15 +8,7 @@ namespace aqua {
 
 Result<std::vector<SegmentStatus>> list_segments(const std::string& keeper) {
   AQUA_ASSIGN(SegmentClient client, SegmentClient::connect(keeper));
-  std::vector<SegmentStatus> rows;
-  for (bool more = true; more;) {
-    const std::uint64_t first = rows.empty() ? 0 : rows.back().name.number + 1;
-    AQUA_ASSIGN(auto answer, client.call(segment_wire::List{first}));
-    auto& part = answer.reply.rows;
-    more = answer.reply.more && !part.empty();
-    std::move(part.begin(), part.end(), std::back_inserter(rows));
-  }
-  return rows;
+  return client.list();
 }
 
 Result<SegmentDisk> segment_disk(const std::string& keeper) {

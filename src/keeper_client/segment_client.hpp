@@ -31,6 +31,10 @@ class SegmentClient {
       const segment_wire::Request& request,
       std::chrono::milliseconds patience = KeeperConnection::kPatience);
 
+  // All that is kept, by number.
+  [[nodiscard]] Result<std::vector<SegmentStatus>> list(
+      std::chrono::milliseconds patience = KeeperConnection::kPatience);
+
   [[nodiscard]] bool connected() const noexcept { return connection_.connected(); }
   // As KeeperConnection's.
   [[nodiscard]] int descriptor() const noexcept { return connection_.descriptor(); }

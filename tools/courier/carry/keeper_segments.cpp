@@ -45,17 +45,6 @@ Result<void> KeeperSegments::watch() {
   return {};
 }
 
-Result<std::vector<SegmentStatus>> KeeperSegments::list() {
-  std::vector<SegmentStatus> all;
-  for (std::uint64_t first = 0;;) {
-    AQUA_ASSIGN(auto answer, segments_.call(segment_wire::List{first}, kWithoutEnd));
-    auto& rows = answer.reply.rows;
-    std::ranges::move(rows, std::back_inserter(all));
-    if (!answer.reply.more || rows.empty()) return all;
-    first = all.back().name.number + 1;
-  }
-}
-
 Result<MappedFile> KeeperSegments::read(const SegmentName& name) {
   AQUA_ASSIGN(const auto opened,
               segments_.call(segment_wire::Open{name.number, name.generation}, kWithoutEnd));

@@ -48,7 +48,7 @@ class KeeperSegments {
   // News from now on also of what is kept for no parcel.
   [[nodiscard]] Result<void> watch();
   // All that is kept.
-  [[nodiscard]] Result<std::vector<SegmentStatus>> list();
+  [[nodiscard]] Result<std::vector<SegmentStatus>> list() { return segments_.list(kWithoutEnd); }
 
   // Maps what is kept.
   [[nodiscard]] Result<MappedFile> read(const SegmentName& name);
