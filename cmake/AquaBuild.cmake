@@ -43,13 +43,6 @@ endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(aqua_flags INTERFACE "$<${AQUA_HOST_CODE}:-Wthread-safety;-Wthread-safety-beta>")
 endif()
-if(AQUA_UNITY)  # of several sources in one the compilers warn that names of one hide another's
-  target_compile_options(aqua_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>")
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # and this one takes each for a header
-    target_compile_options(aqua_flags INTERFACE
-      "$<$<COMPILE_LANGUAGE:CXX>:-Wshadow=local;-Wno-subobject-linkage>")
-  endif()
-endif()
 if(AQUA_ASSERTS)
   target_compile_options(aqua_flags INTERFACE -UNDEBUG)
 endif()

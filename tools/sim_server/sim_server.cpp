@@ -22,31 +22,31 @@ constexpr std::size_t kThreads = 400;  // connections at once
 constexpr std::uint32_t kMostIds = 1'000'000;
 constexpr const char* kJson = "application/json";
 
-// The library lets five connections wait, which a burst of them overruns.
-struct WideServer : httplib::Server {
-  void widen() { (void)::listen(svr_sock_, 1024); }
-};
-
 void refuse(httplib::Response& reply, int status, const std::string& why) {
   reply.status = status;
   reply.set_content(Json{{"error", {{"message", why}}}}.dump(), kJson);
 }
 
-// Counts one request while it lives.
-class Place {
- public:
-  explicit Place(std::atomic<std::uint32_t>& taken) : taken_(taken) { ++taken_; }
-  ~Place() { --taken_; }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
-
- private:
-  std::atomic<std::uint32_t>& taken_;
-};
-
 }  // namespace
 
 struct SimServer::Impl {
+  // The library lets five connections wait, which a burst of them overruns.
+  struct WideServer : httplib::Server {
+    void widen() { (void)::listen(svr_sock_, SOMAXCONN); }
+  };
+
+  // Counts one request while it lives.
+  class Place {
+   public:
+    explicit Place(std::atomic<std::uint32_t>& taken) : taken_(taken) { ++taken_; }
+    ~Place() { --taken_; }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+   private:
+    std::atomic<std::uint32_t>& taken_;
+  };
+
   Impl(const sim::Ground& ground, double speed, int wanted, SimManners manners_)
       : manners(std::move(manners_)), engine(ground, speed) {
     server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };

@@ -20,11 +20,6 @@ constexpr std::size_t kThreads = 512;  // connections at once
 constexpr std::chrono::milliseconds kHeartbeat{20};
 constexpr const char* kJson = "application/json";
 
-// The library lets five connections wait, which a burst of them overruns.
-struct WideServer : httplib::Server {
-  void widen() { (void)::listen(svr_sock_, 1024); }
-};
-
 void refuse(httplib::Response& reply, int status, const std::string& why) {
   reply.status = status;
   reply.set_content(Json{{"error", {{"message", why}}}}.dump(), kJson);
@@ -35,43 +30,48 @@ int status_of(Code code) {
   return code == Code::not_found ? 404 : 503;
 }
 
-// Hangs up when it goes: a client that is there has all by then.
-class Reading {
- public:
-  Reading(Engine& engine, std::shared_ptr<Outbox> out) : engine_(engine), out_(std::move(out)) {}
-  ~Reading() { engine_.hang_up(out_); }
-  Reading(const Reading&) = delete;
-  Reading& operator=(const Reading&) = delete;
-
-  // False: the client has gone.
-  bool write(httplib::DataSink& sink) {
-    Outbox::Taken taken = out_->take(kHeartbeat);
-    if (taken.ended && !out_->refusal().empty()) taken.events += error_event(out_->refusal());
-    if (taken.events.empty() && !taken.ended) taken.events = ": busy\n\n";
-    if (!taken.events.empty() && !sink.write(taken.events.data(), taken.events.size()))
-      return false;
-    if (taken.ended) sink.done();
-    return true;
-  }
-  // The whole answer at once, when it is there. False: the client has gone, or there is none.
-  bool write_whole(httplib::DataSink& sink) {
-    if (!out_->await_end(kHeartbeat)) return sink.is_writable();
-    const Outbox::Whole whole = out_->whole();
-    const std::string answer = whole_answer(whole.tokens, whole.text, whole.finish);
-    if (!out_->refusal().empty() || !sink.write(answer.data(), answer.size())) return false;
-    sink.done();
-    return true;
-  }
-  Outbox& out() { return *out_; }
-
- private:
-  Engine& engine_;
-  std::shared_ptr<Outbox> out_;
-};
-
 }  // namespace
 
 struct Door::Impl {
+  // The library lets five connections wait, which a burst of them overruns.
+  struct WideServer : httplib::Server {
+    void widen() { (void)::listen(svr_sock_, SOMAXCONN); }
+  };
+
+  // Hangs up when it goes: a client that is there has all by then.
+  class Reading {
+   public:
+    Reading(Engine& engine, std::shared_ptr<Outbox> out) : engine_(engine), out_(std::move(out)) {}
+    ~Reading() { engine_.hang_up(out_); }
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+
+    // False: the client has gone.
+    bool write(httplib::DataSink& sink) {
+      Outbox::Taken taken = out_->take(kHeartbeat);
+      if (taken.ended && !out_->refusal().empty()) taken.events += error_event(out_->refusal());
+      if (taken.events.empty() && !taken.ended) taken.events = ": busy\n\n";
+      if (!taken.events.empty() && !sink.write(taken.events.data(), taken.events.size()))
+        return false;
+      if (taken.ended) sink.done();
+      return true;
+    }
+    // The whole answer at once, when it is there. False: the client has gone, or there is none.
+    bool write_whole(httplib::DataSink& sink) {
+      if (!out_->await_end(kHeartbeat)) return sink.is_writable();
+      const Outbox::Whole whole = out_->whole();
+      const std::string answer = whole_answer(whole.tokens, whole.text, whole.finish);
+      if (!out_->refusal().empty() || !sink.write(answer.data(), answer.size())) return false;
+      sink.done();
+      return true;
+    }
+    Outbox& out() { return *out_; }
+
+   private:
+    Engine& engine_;
+    std::shared_ptr<Outbox> out_;
+  };
+
   Impl(Engine& engine_, const Model& model_, const Options& options_)
       : engine(engine_), model(model_), options(options_) {
     server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };

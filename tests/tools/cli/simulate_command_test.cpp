@@ -39,11 +39,11 @@ class Simulate : public TraceCommand {
 };
 
 TEST_F(Simulate, ComparesTheDefaultPolicyWithTheOthers) {
-  const auto json = nlohmann::json::parse(run({"--json"}).value());
+  const auto told = nlohmann::json::parse(run({"--json"}).value());
   for (const char* policy : {"fcfs", "cfs+dram", "cfs+aqua", "auto+aqua", "cfs+free"}) {
-    EXPECT_GT(json.at("policies").at(policy).at("goodput_rps").get<double>(), 0) << policy;
+    EXPECT_GT(told.at("policies").at(policy).at("goodput_rps").get<double>(), 0) << policy;
   }
-  EXPECT_EQ(json.at("workload").at("requests"), 40);
+  EXPECT_EQ(told.at("workload").at("requests"), 40);
 }
 
 TEST_F(Simulate, WritesTheFilesThatAreAskedFor) {
@@ -67,8 +67,8 @@ TEST_F(Simulate, SweepsAndTakesWorkloadsAndSeeds) {
 
 TEST_F(Simulate, ALenderTakesItsMemoryBack) {
   const auto moved = [](const Result<std::string>& printed) {
-    const auto json = nlohmann::json::parse(printed.value());
-    return json.at("policies").at("cfs+aqua").at("totals").at("bytes_evacuated").get<double>();
+    const auto told = nlohmann::json::parse(printed.value());
+    return told.at("policies").at("cfs+aqua").at("totals").at("bytes_evacuated").get<double>();
   };
   const std::vector<std::string> load{"--workload",  "burst", "--rate", "20",
                                       "--kv-tokens", "3000",  "--json"};
@@ -89,12 +89,12 @@ TEST_F(Simulate, LengthsMayBeDrawnByPublishedMeans) {
     const auto options = parse_simulate(words);
     return options.ok() ? run_simulate(*options) : Result<std::string>(options.error());
   };
-  const auto json = nlohmann::json::parse(
+  const auto told = nlohmann::json::parse(
       drawn({"--lengths", "alpaca", "--workload", "poisson", "--rate", "2", "--requests", "20",
              "--compare", "fcfs", "--server", "gh200", "--model", "opt-13b", "--json"})
           .value());
-  EXPECT_EQ(json.at("workload").at("requests"), 20);
-  EXPECT_NE(json.dump().find("Alpaca: means of 19 and 58 tokens"), std::string::npos);
+  EXPECT_EQ(told.at("workload").at("requests"), 20);
+  EXPECT_NE(told.dump().find("Alpaca: means of 19 and 58 tokens"), std::string::npos);
   EXPECT_NE(drawn({"--lengths", "alpaca"}).error().message.find("poisson"), std::string::npos);
   EXPECT_NE(drawn({"--lengths", "gsm8k", "--workload", "poisson"}).error().message.find("alpaca"),
             std::string::npos);
@@ -108,8 +108,8 @@ TEST_F(Simulate, LayersAreSwappedAsFarAsIsAsked) {
       "--link-at",   "1:0.5,2:1", "--json"};
   const auto expansion = [&](std::vector<std::string> words, const char* policy) {
     words.insert(words.end(), load.begin(), load.end());
-    const auto json = nlohmann::json::parse(run(words).value());
-    return json.at("policies").at(policy).at("layers").at("expansion_mean").get<double>();
+    const auto told = nlohmann::json::parse(run(words).value());
+    return told.at("policies").at(policy).at("layers").at("expansion_mean").get<double>();
   };
   EXPECT_DOUBLE_EQ(expansion({}, "fcfs+ondemand"), 2);
   EXPECT_DOUBLE_EQ(expansion({"--expansion", "1.6"}, "fcfs+pie"), 1.6);
@@ -168,9 +168,9 @@ TEST_F(Simulate, ModelsThatShareAGpuHaveTheirOwnTable) {
     EXPECT_NE(table->find(way), std::string::npos) << *table;
   }
   EXPECT_NE(table->find("assumed"), std::string::npos) << "where figures come from";
-  std::vector<std::string> json = share;
-  json.emplace_back("--json");
-  const auto ways = nlohmann::json::parse(run(json).value()).at("ways");
+  std::vector<std::string> words = share;
+  words.emplace_back("--json");
+  const auto ways = nlohmann::json::parse(run(words).value()).at("ways");
   EXPECT_EQ(ways.size(), 4U);
   EXPECT_EQ(ways[3].at("seeds").size(), 2U);
   EXPECT_EQ(ways[3].at("seeds")[0].at("models").size(), 2U);
@@ -189,11 +189,11 @@ TEST_F(Simulate, PacksRequestsOverEngines) {
     more.insert(more.end(), fleet.begin(), fleet.end());
     return more;
   };
-  const auto json = nlohmann::json::parse(run(with({"--pack", "pack,wf", "--json", "--placements",
+  const auto told = nlohmann::json::parse(run(with({"--pack", "pack,wf", "--json", "--placements",
                                                     path("p"), "--html", path("f.html")}))
                                               .value());
-  ASSERT_EQ(json.at("packers").size(), 2u);
-  for (const auto& row : json["packers"]) {
+  ASSERT_EQ(told.at("packers").size(), 2u);
+  for (const auto& row : told["packers"]) {
     EXPECT_GT(row.at("gpu_hours").get<double>(), 0);
     EXPECT_EQ(row.at("seeds").size(), 1u);
   }

@@ -70,9 +70,9 @@ TEST_F(SlabImport, IsProvenByTheAddressRangeWhereTheLargerMappingIsTaken) {
   told = kBytes;
   EXPECT_OK(import(kBytes));
   told = kRoom;
-  const auto refused = import(kBytes);
-  EXPECT_CODE(Code::invalid_argument, refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("cuMemGetAddressRange says 6291456"));
+  const auto result = import(kBytes);
+  EXPECT_CODE(Code::invalid_argument, result);
+  EXPECT_THAT(result.error().message, HasSubstr("cuMemGetAddressRange says 6291456"));
   told = 0;
   EXPECT_CODE(Code::invalid_argument, import(kBytes)) << "neither way proves it";
 }

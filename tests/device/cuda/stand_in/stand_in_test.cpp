@@ -28,11 +28,11 @@ TEST_F(StandIn, ADeviceLeavesNothingBehind) {
     const Place place = make_place(*device_, 4_MiB);
     const auto event = device_->create_event().value();
     const Stream stream = device_->create_stream().value();
-    std::vector<std::byte> memory(4'096);
+    std::vector<std::byte> host(4'096);
     EXPECT_OK(device_->copy(scattered(place.base(), place.base() + 2_MiB, 100), stream,
                             {.method = CopyMethod::kernel}));
-    EXPECT_OK(device_->register_host(memory.data(), memory.size()));
-    EXPECT_OK(device_->unregister_host(memory.data(), memory.size()));
+    EXPECT_OK(device_->register_host(host.data(), host.size()));
+    EXPECT_OK(device_->unregister_host(host.data(), host.size()));
     device_.reset();  // the stream is left to it; the others outlive it
   }
   EXPECT_EQ(driver_->census(), stand_in::Census{});
@@ -146,18 +146,18 @@ TEST_F(StandIn, UnderCaptureEveryMethodGoesCommandByCommand) {
 TEST_F(StandIn, PageableAddressesGoToTheCopyEnginesOneByOne) {
   const Place place = make_place(*device_, 2_MiB);
   const Stream stream = device_->create_stream().value();
-  std::vector<std::byte> memory(300'000);
-  const auto batch = scattered(memory.data(), place.base(), 100);
+  std::vector<std::byte> host(300'000);
+  const auto batch = scattered(host.data(), place.base(), 100);
   for (const CopyMethod method : {CopyMethod::kernel, CopyMethod::batched}) {
     EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, method), 0U);
     EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, method), 100U);
   }
   EXPECT_OK(finish(*device_, stream));
-  EXPECT_OK(device_->register_host(memory.data(), memory.size()));
+  EXPECT_OK(device_->register_host(host.data(), host.size()));
   EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, CopyMethod::kernel), 0U);
   EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, CopyMethod::batched), 1U);
   EXPECT_OK(finish(*device_, stream));
-  EXPECT_OK(device_->unregister_host(memory.data(), memory.size()));
+  EXPECT_OK(device_->unregister_host(host.data(), host.size()));
 }
 
 TEST_F(StandIn, AFullRingOfListsMeansAnotherWay) {
@@ -246,12 +246,12 @@ TEST_F(StandIn, InAForkedChildCallsAreRefusedAndNothingOfTheParentsIsTouched) {
   const auto before = driver_->census();
   const pid_t child = ::fork();
   if (child == 0) {
-    const bool refused = device_->create_slab(2_MiB).error().code == Code::failed_precondition &&
-                         device_->record(*event, {}).error().code == Code::failed_precondition;
+    const bool is_refused = device_->create_slab(2_MiB).error().code == Code::failed_precondition &&
+                            device_->record(*event, {}).error().code == Code::failed_precondition;
     place.reset();
     event.reset();
     device_.reset();
-    ::_exit(refused && driver_->census() == before ? 0 : 1);
+    ::_exit(is_refused && driver_->census() == before ? 0 : 1);
   }
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -82,18 +82,18 @@ TEST_F(UploadRingOnStandIn, PlacesThatComeFreeAreTakenByOthers) {
 
 // On a stream that is not the device's own.
 TEST_F(UploadRingOnStandIn, ADeviceThatGoesWaitsForTheKernelsThatReadItsLists) {
-  std::vector<std::byte> memory = pattern(4'096, 4);
+  std::vector<std::byte> host = pattern(4'096, 4);
   for (unsigned seed = 1; seed <= 10; ++seed) {
     driver_->seed(seed);
     const Stream engine = device_->create_stream().value();
     auto second = open_kind("cuda", 16_MiB);
-    EXPECT_OK(second->register_host(memory.data(), memory.size()));
-    std::fill(memory.begin() + 2'048, memory.end(), std::byte{});
-    EXPECT_OK(second->copy(one(memory.data() + 2'048, memory.data(), 2'048), engine,
+    EXPECT_OK(second->register_host(host.data(), host.size()));
+    std::fill(host.begin() + 2'048, host.end(), std::byte{});
+    EXPECT_OK(second->copy(one(host.data() + 2'048, host.data(), 2'048), engine,
                            {.method = CopyMethod::kernel}));
     second.reset();
-    EXPECT_TRUE(std::equal(memory.begin(), memory.begin() + 2'048, memory.begin() + 2'048));
-    EXPECT_OK(device_->unregister_host(memory.data(), memory.size()));
+    EXPECT_TRUE(std::equal(host.begin(), host.begin() + 2'048, host.begin() + 2'048));
+    EXPECT_OK(device_->unregister_host(host.data(), host.size()));
     EXPECT_OK(device_->destroy_stream(engine));
   }
 }
