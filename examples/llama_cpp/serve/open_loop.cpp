@@ -44,7 +44,6 @@ void OpenLoop::run(EngineClock::Kind clock) {
   clock_.emplace(clock);
   while (arrived_ < requests_.size() || !sequences_.empty()) {
     admit();
-    if (std::exchange(swap_is_full_, false)) scheduler_->set_swap_blocks(swap_.blocks);
     double since = tell_time();
     const schedule::Batch* batch = &scheduler_->next();
     note_sharing(since);
@@ -127,11 +126,7 @@ void OpenLoop::page_out(const schedule::Preemption& order) {
   const auto parked = swap_.parking.park(
       {id, slot_of(sequence), sequence.tokens, order.to == Tier::host && swap_.tier == Tier::peer});
   if (!parked.ok()) {
-    // Room enough, but in pieces. It stays, and no later plan of this iteration preempts anybody.
-    told(scheduler_->copy_failed(order.id));
-    scheduler_->set_swap_blocks(scheduler_->status().swap_blocks_held);
-    swap_is_full_ = true;
-    return;
+    return told(scheduler_->copy_failed(order.id));  // room enough, but in pieces: it stays
   }
   leave(sequence);
   const double bytes = order.blocks * log_.scheduler.block_tokens * log_.kv_bytes_per_token;

@@ -90,7 +90,6 @@ class OpenLoop {
   PrefixUse use_;
   std::size_t fetches_ = 0;
   std::uint32_t longest_answer_ = 0;  // of the load
-  bool swap_is_full_ = false;         // a page-out found no room in this iteration
   std::unique_ptr<schedule::Scheduler> scheduler_;
   example::CopyCosts costs_;
   std::vector<unsigned> free_slots_;

@@ -95,7 +95,9 @@ class AQUA_API Scheduler {
   // The copies ordered are over. failed_precondition when none of that kind is under way.
   [[nodiscard]] virtual Result<void> paged_out(SequenceId id, Tier to) = 0;
   [[nodiscard]] virtual Result<void> paged_in(SequenceId id) = 0;
-  // The copy under way failed and did nothing: the sequence is as before it.
+  // The copy under way failed and did nothing: the sequence is as before it. A page-out that fails
+  // is taken for a lack of room: for the next slice_iterations iterations, or until the swap
+  // space's capacity is told or its tier changes, no more KV is sent there than it holds just now.
   [[nodiscard]] virtual Result<void> copy_failed(SequenceId id) = 0;
   // A swapped sequence's bytes went to another tier (evacuation, promotion).
   [[nodiscard]] virtual Result<void> moved(SequenceId id, Tier to) = 0;

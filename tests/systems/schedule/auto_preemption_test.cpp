@@ -82,6 +82,7 @@ TEST(Auto, WhoseCopiesFailAreOrderedAgain) {
     const Batch first = timed.engine.plan();
     if (first.moves()) {
       for (const std::uint64_t id : timed.engine.copies()) timed.engine.end_copy(id, true);
+      timed.engine.set_swap_blocks(UINT32_MAX);  // there is room after all
       const Batch again = timed.engine.plan();
       EXPECT_EQ(again.preemptions, first.preemptions) << i;
       EXPECT_EQ(again.page_ins, first.page_ins) << i;
@@ -92,6 +93,31 @@ TEST(Auto, WhoseCopiesFailAreOrderedAgain) {
   }
   EXPECT_GT(failed, 10U);
 }
+
+// The engine's swap space is full, or in pieces, which the scheduler is not told: every page-out
+// that it orders fails.
+class WithoutRoom : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(WithoutRoom, WhoCannotBeSentOutIsComputedMeanwhile) {
+  Engine engine(GetParam(), options(0.1));
+  for (const std::uint32_t prompt : {60U, 120U}) engine.arrive(prompt, 40, false);
+  std::size_t failed = 0;
+  for (int i = 0; i < 400 && !engine.sequences().empty(); ++i) {
+    EXPECT_TRUE(engine.scheduler().set_time(i * 0.01).ok());
+    const Batch& batch = engine.plan();
+    if (batch.computes()) engine.run(1);
+    for (const std::uint64_t id : engine.copies()) {
+      const bool out = engine.sequences().at(id).where == EngineSequence::Where::going;
+      engine.end_copy(id, out);
+      failed += out ? 1 : 0;
+    }
+  }
+  EXPECT_TRUE(engine.sequences().empty()) << engine.sequences().size() << " never end";
+  EXPECT_LT(failed, 400 / options(0.1).slice_iterations) << "one a slice is tried";
+}
+INSTANTIATE_TEST_SUITE_P(Policies, WithoutRoom,
+                         ::testing::Values("auto", "cfs", "las", "fcfs", "vtc"),
+                         [](const auto& its) { return std::string(its.param); });
 
 // A prompt of 2,000 blocks is computed meanwhile: it leaves no window to compute the lost answer
 // again, which is the first to be due. The others only have to be brought in. One as large has been

@@ -185,12 +185,11 @@ bool NaiveAuto::make_room(std::int64_t need, Keeps over, double later_than) {
     if (!can) break;
     go.push_back(&who_goes());
     std::erase(running_, go.back());
-    std::uint64_t held = 0, more = 0;
-    for (const auto& [arrival, s] : all_) held += s.swap_blocks;
+    std::uint64_t more = 0;
     for (const NaiveSequence* s : go) {
       if (how_wanted(*s) == Preemption::How::swap) more += s->device_blocks;
     }
-    can = more == 0 || held + more <= options_.swap_blocks;
+    can = more == 0 || fits_swapped(more);
     refused_ |= !can;
   }
   running_ = before;

@@ -51,9 +51,19 @@ Preemption::How NaiveScheduler::how_wanted(const NaiveSequence& s) const {
 }
 
 Preemption::How NaiveScheduler::how_out(const NaiveSequence& s) const {
-  std::uint64_t swapped = s.device_blocks;
-  for (const auto& [arrival, other] : all_) swapped += other.swap_blocks;
-  return swapped > options_.swap_blocks ? Preemption::How::recompute : how_wanted(s);
+  return fits_swapped(s.device_blocks) ? how_wanted(s) : Preemption::How::recompute;
+}
+
+bool NaiveScheduler::fits_swapped(std::uint64_t more) const {
+  std::uint64_t most = options_.swap_blocks;
+  if (full_for_ > 0) most = std::min(most, full_at_);
+  return swapped() + more <= most;
+}
+
+std::uint64_t NaiveScheduler::swapped() const {
+  std::uint64_t blocks = 0;
+  for (const auto& [arrival, s] : all_) blocks += s.swap_blocks;
+  return blocks;
 }
 
 // --- what happens ------------------------------------------------------------------------------
@@ -154,6 +164,8 @@ Result<void> NaiveScheduler::copy_failed(SequenceId id) {
   if (s.state == SequenceState::paging_out) {
     s.state = SequenceState::resident;
     s.swap_blocks = 0;
+    full_at_ = swapped();
+    full_for_ = options_.slice_iterations;
     became_resident(s);
   } else {
     left(s);
@@ -205,10 +217,12 @@ void NaiveScheduler::set_device_blocks(std::uint32_t blocks) {
 
 void NaiveScheduler::set_swap_blocks(std::uint32_t blocks) {
   options_.swap_blocks = blocks;
+  full_for_ = 0;
   changed();
 }
 
 void NaiveScheduler::set_swap_tier(Tier tier) {
+  if (tier != options_.swap_tier) full_for_ = 0;
   options_.swap_tier = tier;
   changed();
 }
@@ -259,6 +273,7 @@ Result<void> NaiveScheduler::commit(std::uint32_t iterations) {
 
 void NaiveScheduler::commit_once() {
   planned_ = false;
+  if (full_for_ > 0) --full_for_;
   const auto serve = [&](SequenceId id, std::uint32_t tokens, std::uint32_t generated) {
     for (auto& [arrival, s] : all_) {
       if (s.request.id != id || !s.planned) continue;

@@ -113,6 +113,8 @@ class NaiveScheduler : public Scheduler {
   std::int64_t coming_blocks() const;  // of copies out under way
   Preemption::How how_wanted(const NaiveSequence& s) const;
   Preemption::How how_out(const NaiveSequence& s) const;
+  std::uint64_t swapped() const;                // blocks
+  bool fits_swapped(std::uint64_t more) const;  // blocks, into the swap space
 
   // --- orders ----------------------------------------------------------------------------------
   void order_out(NaiveSequence& s, Preemption::How how);
@@ -142,6 +144,8 @@ class NaiveScheduler : public Scheduler {
   void admit(std::uint32_t tokens, std::size_t places, std::int64_t left);
 
   std::uint64_t arrivals_ = 0;
+  std::uint64_t full_at_ = 0;   // blocks swapped when a page-out failed …
+  std::uint32_t full_for_ = 0;  // … and for so many iterations there may not be more
   bool planned_ = false, stale_ = true;
 };
 

@@ -73,7 +73,9 @@ void AutoScheduler::gather(Room& room) {
   const auto decodes = static_cast<std::size_t>(
       std::ranges::count_if(running_, [&](Slot slot) { return !prefills(slot); }));
   const std::size_t most = options_.budget_tokens - options_.min_prefill_tokens;
-  room.window = kWindow * static_cast<std::uint32_t>(prompt_tokens_beside(std::min(decodes, most)));
+  room.window = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(kWindow * prompt_tokens_beside(std::min(decodes, most)),
+                              std::numeric_limits<std::uint32_t>::max()));
   for (const Slot slot : running_) {
     room.claimed += claim(slot);
     if (prefills(slot)) {
@@ -156,7 +158,7 @@ bool AutoScheduler::make_room(Room& room, std::int64_t need, Claim over, double 
     const std::uint32_t blocks = table_.at(slot).device_blocks;
     const bool swaps = how_wanted(slot) == Preemption::How::swap;
     if (swaps) swapped += blocks;
-    if (swaps && swapped > options_.swap_blocks) {
+    if (swaps && swapped > swap_limit()) {
       refused_ = true;
       return false;
     }

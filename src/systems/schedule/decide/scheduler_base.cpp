@@ -33,6 +33,7 @@ const Batch& SchedulerBase::next() {
   plan();
   // Makes a batch with orders hold for one iteration: the next plan starts from other blocks.
   if (batch_.moves()) batch_.repeat = 1;
+  if (full_for_ > 0) batch_.repeat = std::min(batch_.repeat, full_for_);
   for (const auto& [arrival, slot] : table_.aside()) {
     if (table_.at(slot).stuck) batch_.too_large.push_back(table_.at(slot).id);
   }
@@ -54,6 +55,7 @@ Result<void> SchedulerBase::commit(std::uint32_t iterations) {
         concat("commit: ", iterations, " iterations; the batch holds for 1 to ", batch_.repeat)};
   }
   planned_ = false;
+  full_for_ -= std::min(full_for_, iterations);
   for (std::size_t i = 0; i < prefill_slots_.size(); ++i) {
     const PrefillChunk& chunk = batch_.prefills[i];
     if (table_.at(prefill_slots_[i]).id != chunk.id) continue;
@@ -103,7 +105,7 @@ Preemption::How SchedulerBase::how_wanted(Slot slot) const noexcept {
 
 Preemption::How SchedulerBase::how_out(Slot slot) const noexcept {
   const std::uint64_t held = std::uint64_t{table_.swap_held()} + table_.at(slot).device_blocks;
-  return held > options_.swap_blocks ? Preemption::How::recompute : how_wanted(slot);
+  return held > swap_limit() ? Preemption::How::recompute : how_wanted(slot);
 }
 
 void SchedulerBase::order_out(Slot slot, Preemption::How how) {

@@ -6,6 +6,8 @@
 // Threads: not thread-safe.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -88,6 +90,10 @@ class SchedulerBase : public Scheduler {
   // the swap space has no room for it.
   [[nodiscard]] Preemption::How how_wanted(Slot slot) const noexcept;
   [[nodiscard]] Preemption::How how_out(Slot slot) const noexcept;
+  // The blocks that the swap space may hold: its capacity, or what it held when a page-out failed.
+  [[nodiscard]] std::uint32_t swap_limit() const noexcept {
+    return full_for_ > 0 ? std::min(full_at_, options_.swap_blocks) : options_.swap_blocks;
+  }
   // True when the sequence no longer fits the device, and is set aside.
   [[nodiscard]] bool set_aside_if_stuck(Slot slot);
   [[nodiscard]] std::uint32_t blocks_after(const Sequence& s, std::uint64_t tokens) const noexcept {
@@ -122,6 +128,8 @@ class SchedulerBase : public Scheduler {
   std::vector<Slot> decode_slots_, prefill_slots_;  // of the batch's entries
   std::vector<Slot> to_hold_;                       // may name some that have left since
   std::uint64_t plans_ = 0;
+  std::uint32_t full_at_ = 0;   // blocks that the swap space held when a page-out failed …
+  std::uint32_t full_for_ = 0;  // … and for how many iterations no more are sent there
   std::optional<double> time_;
   bool planned_ = false;  // a batch can be committed
   bool stale_ = true;     // a call has changed something since the plan

@@ -184,6 +184,8 @@ Result<void> SchedulerBase::copy_failed(SequenceId id) {
   switch (table_.at(slot).state) {
     case SequenceState::paging_out:
       table_.abort_out(slot);
+      full_at_ = table_.swap_held();
+      full_for_ = options_.slice_iterations;
       if (!table_.at(slot).stuck) on_resident(slot);
       break;
     case SequenceState::paging_in:
@@ -238,10 +240,12 @@ void SchedulerBase::set_device_blocks(std::uint32_t blocks) {
 
 void SchedulerBase::set_swap_blocks(std::uint32_t blocks) {
   options_.swap_blocks = blocks;
+  full_for_ = 0;
   stale();
 }
 
 void SchedulerBase::set_swap_tier(Tier tier) {
+  if (tier != options_.swap_tier) full_for_ = 0;
   options_.swap_tier = tier;
   stale();
 }
