@@ -72,13 +72,15 @@ def medians(runs: List[Figures]) -> Figures:
 
 
 def verdict(of: Dict[str, Figures]) -> Dict[str, Any]:
-    """Of the medians by policy."""
+    """Of the medians by policy. None where nobody had anything, as with no request of any policy within the SLA."""
     judged: Dict[str, Any] = {}
     for name, more in JUDGED.items():
         mine, others = of["auto"][name], [row[name] for policy, row in of.items() if policy != "auto"]
         best, worst = (max(others), min(others)) if more else (min(others), max(others))
+        if more and mine == best == 0:
+            judged[name] = {"over_best_other": None, "near_best": None, "never_worst": None}
+            continue
         over = (best / mine if mine > 0 else math.inf) if more else (mine / best if best > 0 else math.inf)
-        over = 1.0 if mine == best else over
         judged[name] = {"over_best_other": over if math.isfinite(over) else None, "near_best": over <= NEAR,
                         "never_worst": SAME * mine >= worst if more else mine <= SAME * worst}
     return judged
@@ -136,6 +138,9 @@ def table(workload: str, result: Dict[str, Any]) -> str:
     for policy, row in result["medians"].items():
         lines.append(f"  {policy:8} {row['ttft_p99_s']:11.3f} {row['goodput_rps']:13.3f} {row['tpot_mean_s']:12.4f}")
     for name, judged in result["verdict"].items():
+        if judged["near_best"] is None:
+            lines.append(f"  {name}: nobody had any, which says nothing of auto")
+            continue
         worst, near = ("" if judged["never_worst"] else "NOT "), ("" if judged["near_best"] else "NOT ")
         lines.append(f"  {name}: auto is {worst}better than the worst or as good, {near}the best or within 10 % of it")
     return "\n".join(lines)
@@ -143,7 +148,7 @@ def table(workload: str, result: Dict[str, Any]) -> str:
 
 def met_by(workloads: Dict[str, Any]) -> Dict[str, bool]:
     judged = [each for result in workloads.values() for each in result["verdict"].values()]
-    return {goal: all(each[goal] for each in judged) for goal in ("never_worst", "near_best")}
+    return {goal: all(each[goal] is not False for each in judged) for goal in ("never_worst", "near_best")}
 
 
 def write(arguments: argparse.Namespace, workloads: Dict[str, Any], complete: bool) -> None:

@@ -55,7 +55,7 @@ MAKE: Dict[str, Callable[[Simulator], List[Row]]] = {
     "no_fallback": lambda s: s.bursts("llama-2-7b", "h100", bursts="1.5,2,3,4", lent_gb=40, kv_tokens=16000,
                                       no_fallback=True),
     "fallback": lambda s: s.bursts("llama-2-7b", "h100", bursts="1.5", lent_gb=40, kv_tokens=16000),
-    # Traces on which no constant was chosen: long prompts, and prompts of every length.
+    # Long prompts, on which no constant was chosen; and prompts of every length, on which one was.
     "arxiv": lambda s: [row for model in ("yi-34b", "codellama-34b")
                         for row in s.bursts(model, "h100", trace="arxiv", lent_gb=40, sla="10,0.2")],
     "mooncake": lambda s: [row for model, server, gpus, options in MOONCAKE
@@ -68,7 +68,8 @@ MAKE: Dict[str, Callable[[Simulator], List[Row]]] = {
 }
 PAGE_TABLES = ("whole", "by_capacity", "arxiv", "mooncake")
 CALLED_MET = ("near_free_where_lent_suffices", "makespan_within_5_percent", "quiet_within_5_percent",
-              "long_prompt_serial_4_times", "auto_never_worse", "auto_4_times_where_free_is")
+              "long_prompt_serial_4_times", "auto_never_worse", "auto_4_times_where_free_is",
+              "auto_never_worse_unseen")
 
 
 def spread(values: Sequence[float]) -> Dict[str, float]:

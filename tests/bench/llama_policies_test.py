@@ -56,6 +56,16 @@ class Verdict(unittest.TestCase):
         self.assertEqual((judged["near_best"], judged["never_worst"], judged["over_best_other"]), (False, False, None))
 
 
+    def test_of_nobody_within_the_sla_says_nothing(self) -> None:
+        none = medians(1.0, 1.0)
+        for row in none.values():
+            row["goodput_rps"] = 0.0
+        judged = llama_policies.verdict(none)
+        self.assertEqual(set(judged["goodput_rps"].values()), {None})
+        told = llama_policies.table("prompts", {"medians": {}, "verdict": {"goodput_rps": judged["goodput_rps"]}})
+        self.assertIn("nobody had any", told)
+
+
 class Program(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()

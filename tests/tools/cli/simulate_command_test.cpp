@@ -102,6 +102,47 @@ TEST_F(Simulate, LengthsMayBeDrawnByPublishedMeans) {
             std::string::npos);
 }
 
+// Where host memory has no room for who would be swapped, nothing is thrown away for it: whoever is
+// inside stays, and auto is no worse than first come, first served.
+TEST_F(Simulate, HostMemoryMayHaveAnEnd) {
+  const auto play = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--kv-tokens", "3000", "--compare", "fcfs,cfs+dram,auto+aqua",
+                             "--workload", "burst", "--rate", "4", "--json"});
+    return nlohmann::json::parse(run(more).value());
+  };
+  const auto goodput = [](const nlohmann::json& told, const char* policy) {
+    return told.at("policies").at(policy).at("goodput_rps").get<double>();
+  };
+  const auto swaps = [](const nlohmann::json& told, const char* policy) {
+    return told.at("policies").at(policy).at("totals").at("swaps_out").get<int>();
+  };
+  const auto endless = play({}), none = play({"--host-gb", "0"}), some = play({"--host-gb", "0.1"});
+  EXPECT_TRUE(endless.at("host_bytes").is_null());
+  EXPECT_EQ(some.at("host_bytes"), 1e8);
+  for (const char* policy : {"cfs+dram", "auto+aqua"}) {
+    EXPECT_GT(swaps(endless, policy), 0) << policy;
+    EXPECT_EQ(swaps(none, policy), 0) << policy;
+    EXPECT_LT(swaps(some, policy), swaps(endless, policy)) << policy;
+    EXPECT_EQ(none.at("policies").at(policy).at("completed"),
+              endless.at("policies").at("fcfs").at("completed"));
+  }
+  EXPECT_GE(goodput(none, "auto+aqua"), goodput(none, "fcfs"));
+  (void)fails({"--host-gb", "-1"}, Code::invalid_argument);
+}
+
+TEST_F(Simulate, AutoMayBeToldHowLongEachAnswerWillBe) {
+  const auto played = [](std::vector<std::string_view> words) {
+    words.insert(words.end(),
+                 {"--lengths", "alpaca", "--workload", "poisson", "--rate", "40", "--requests",
+                  "200", "--kv-tokens", "2000", "--compare", "auto+aqua", "--json"});
+    return nlohmann::json::parse(run_simulate(parse_simulate(words).value()).value());
+  };
+  const auto limits = played({}), known = played({"--known-answers"});
+  EXPECT_EQ(limits.at("known_answers"), false);
+  EXPECT_EQ(known.at("known_answers"), true);
+  EXPECT_NE(limits.at("policies"), known.at("policies"));
+}
+
 TEST_F(Simulate, LayersAreSwappedAsFarAsIsAsked) {
   const std::vector<std::string> load{
       "--kv-tokens", "3000",      "--compare", "fcfs+ondemand,fcfs+pie",

@@ -19,6 +19,8 @@ Result<void> check_engine_untouched(const SimulateOptions& o) {
   const SimulateOptions fresh;
   const std::pair<bool, const char*> all[] = {
       {o.lent_gb != fresh.lent_gb, "--lent-gb"},
+      {o.host_gb.has_value(), "--host-gb"},
+      {o.known_answers, "--known-answers"},
       {!o.lent_changes.empty(), "--lent-at"},
       {o.expansion.has_value(), "--expansion"},
       {!o.link_changes.empty(), "--link-at"},

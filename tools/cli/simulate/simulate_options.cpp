@@ -150,6 +150,11 @@ void add_engine(CommandLine& line, SimulateOptions& o) {
             "measured times; default: profiles in $AQUA_DATA. off: roofline alone")
       .number("--kv-tokens", o.kv_tokens, 32, 1e10, "N", "KV cache; default: what weights leave")
       .number("--lent-gb", o.lent_gb, 0, kMostLentGb, "G", "a neighbour's memory lent to each GPU")
+      .number("--host-gb", o.host_gb, 0, 1e6, "G",
+              "host memory for swapped KV, for each GPU: also for what is lent memory's just now, "
+              "which must be able to come back; default: no end of it")
+      .flag("--known-answers", o.known_answers,
+            "auto is told how long each answer will be, not only the longest of all")
       .option(
           "--lent-at", "S:G,...",
           "from second S on it lends G instead: it takes the rest back, or offers more; sequences "
@@ -209,12 +214,13 @@ Result<void> check_packing(const SimulateOptions& options) {
   const SimulateOptions fresh;
   if (drawn && options.share == 0 && options.compare == fresh.compare && !options.sweep &&
       !options.prefix_cache && options.csv.empty() && options.lent_changes.empty() &&
-      options.lent_gb == fresh.lent_gb && !options.expansion && options.link_changes.empty()) {
+      options.lent_gb == fresh.lent_gb && !options.host_gb && !options.expansion &&
+      options.link_changes.empty()) {
     return {};
   }
   return bad(
       "--pack compares packers on --workload trace, poisson or burst: without --compare, --share, "
-      "--sweep, --prefix-cache, --lent-gb, --lent-at, --expansion, --link-at and --csv");
+      "--sweep, --prefix-cache, --lent-gb, --host-gb, --lent-at, --expansion, --link-at and --csv");
 }
 
 Result<void> check(const SimulateOptions& options) {

@@ -45,6 +45,8 @@ struct SimulateOptions {
   std::uint64_t after = 100;
   std::optional<double> kv_tokens{};
   double lent_gb = 40;
+  std::optional<double> host_gb{};  // none: no end of it
+  bool known_answers = false;
   std::vector<sim::LentChange> lent_changes{};
   std::optional<double> expansion{};  // none: as pie adapts
   std::vector<sim::LinkChange> link_changes{};

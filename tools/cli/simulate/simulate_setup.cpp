@@ -14,6 +14,8 @@ Result<sim::Ground> ground_of(const SimulateOptions& options) {
   scenario.tensor_parallel = options.tensor_parallel;
   scenario.kv_tokens = options.kv_tokens;
   scenario.lent_bytes = options.lent_gb * 1e9;
+  if (options.host_gb) scenario.host_bytes = *options.host_gb * 1e9;
+  scenario.known_answers = options.known_answers;
   scenario.lent_changes = options.lent_changes;
   scenario.scheduler.budget_tokens = options.chunk;
   scenario.scheduler.slice_iterations = options.slice;

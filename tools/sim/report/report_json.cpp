@@ -78,6 +78,8 @@ std::string render_json(const Comparison& comparison) {
            {"kv_tokens", ground.kv_tokens},
            {"kv_bytes_per_token", ground.kv_bytes_per_token},
            {"lent_bytes", scenario.lent_bytes},
+           {"host_bytes", scenario.host_bytes ? json(*scenario.host_bytes) : json()},
+           {"known_answers", scenario.known_answers},
            {"lent_changes", std::move(changes)},
            {"chunk_tokens", scenario.scheduler.budget_tokens},
            {"slice_iterations", scenario.scheduler.slice_iterations},

@@ -48,8 +48,9 @@ std::string render_table(const Comparison& comparison) {
       << scenario.model.name << " on " << scenario.tensor_parallel << " of " << scenario.server.name
       << ", " << static_cast<std::uint64_t>(ground.kv_tokens) << " KV tokens (" << std::fixed
       << std::setprecision(1) << ground.kv_tokens * ground.kv_bytes_per_token / 1e9
-      << " GB a GPU), " << scenario.lent_bytes / 1e9 << " GB lent\n"
-      << comparison.workload << ": " << comparison.requests << " requests";
+      << " GB a GPU), " << scenario.lent_bytes / 1e9 << " GB lent";
+  if (scenario.host_bytes) out << ", " << *scenario.host_bytes / 1e9 << " GB of host memory";
+  out << "\n" << comparison.workload << ": " << comparison.requests << " requests";
   if (comparison.redirected > 0) out << ", " << comparison.redirected << " redirected";
   if (comparison.lifted > 0) out << ", " << comparison.lifted << " lengths of 0 read as 1";
   if (comparison.seeds.size() > 1) out << ", " << comparison.seeds.size() << " seeds, mean ±95 %";

@@ -71,6 +71,10 @@ schedule::SchedulerOptions scheduler_options(const Ground& ground, const PolicyN
   if (policy.method != PagingMethod::free) {
     options.peer_seconds_per_block = block_seconds(ground, policy.method, ground.nvlink);
     options.host_seconds_per_block = block_seconds(ground, policy.method, ground.pcie);
+    if (const auto host = ground.scenario.host_bytes) {
+      options.swap_blocks =
+          static_cast<std::uint32_t>(std::min(*host / (ground.kv_bytes_per_token * block), 4e9));
+    }
   }
   options.swap_tier = policy.tier;
   // Compared with what it pages to; only the peer has something better to fall back from.
@@ -112,10 +116,11 @@ Paging paging_of(const Ground& ground, PagingMethod method, const PortLinks& own
 
 namespace {
 
-// auto is told the longest answer of all, as an engine knows its limit and no more.
-std::uint32_t answer_limit(const PolicyName& policy, const Workload& workload) {
+// What auto is told of every answer: as an engine knows its limit and no more, the longest of all.
+std::uint32_t answer_limit(const Scenario& scenario, const PolicyName& policy,
+                           const Workload& workload) {
   std::uint32_t longest = 0;
-  if (policy.scheduler != "auto") return longest;
+  if (policy.scheduler != "auto" || scenario.known_answers) return longest;
   for (const TraceRequest& request : workload.requests) {
     longest = std::max(longest, request.output_tokens);
   }
@@ -198,7 +203,7 @@ Result<RunOutcome> simulate(const Ground& ground, const PolicyName& policy,
                         .kv_bytes_per_token = ground.kv_bytes_per_token,
                         .block_tokens = ground.scenario.server.kv_block_tokens,
                         .skip = ground.scenario.skip && !token,
-                        .answer_limit = answer_limit(policy, workload),
+                        .answer_limit = answer_limit(ground.scenario, policy, workload),
                         .layers = layers.get(),
                         .token = token};
   RequestTable table(workload);

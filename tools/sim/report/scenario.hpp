@@ -27,6 +27,12 @@ struct Scenario {
   // KV tokens that fit on the device; none: what the GPU has after the weights.
   std::optional<double> kv_tokens{};
   double lent_bytes = 40e9;  // by the neighbour, per GPU of the engine
+  // Host memory for swapped KV, per GPU of the engine: also for what lies in lent memory, which
+  // must be able to come back from there. None: no end of it.
+  std::optional<double> host_bytes{};
+  // auto is told how long each answer will be. Else, as an engine would tell it, the longest of all
+  // as the limit of each.
+  bool known_answers = false;
   // Later it lends another amount. By time; not with a prefix cache, whose blocks do not move.
   std::vector<LentChange> lent_changes{};
   std::uint64_t slab_bytes = 64 << 20;
