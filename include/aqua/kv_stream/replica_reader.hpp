@@ -64,15 +64,16 @@ struct RestoredReplica {
 };
 
 struct ReplicaReaderStatus {
-  std::size_t packs = 0;    // of the owner, that are read
-  std::size_t refused = 0;  // that cannot be, or are of another shape, or whose digest is wrong
-  std::string error{};      // why the last of these was
+  std::size_t packs = 0;        // of the owner, that are read
+  std::size_t refused = 0;      // of the owner, of another shape, or whose digest is wrong
+  std::string error{};          // why the last of those refused was
+  std::size_t other_lives = 0;  // packs of the owner's place in other lives of its group: not read
 };
 
 class AQUA_API ReplicaReader {
  public:
   //   invalid_argument  a name that is none
-  //   aborted           the keeper has packs of a higher term: this one is over
+  //   aborted           the keeper has packs of a higher term of this life: this one is over
   //   unavailable       the keeper is away, or silent for longer than `patience`
   //   as Segments::open()
   [[nodiscard]] static Result<ReplicaReader> open(Runtime& runtime,
@@ -105,6 +106,11 @@ class AQUA_API ReplicaReader {
   // `stream` so far has ended. It is the last call.
   //   unavailable  the keeper is away
   [[nodiscard]] Result<void> finish(Stream stream);
+  // Drops the packs that other lives of the group have left of the owner's place, as open() and
+  // finish() found them. Before: those lives are over. One coordinator, or several that share their
+  // groups, have one life of a group at a time.
+  //   unavailable  the keeper is away
+  [[nodiscard]] Result<void> drop_other_lives();
   [[nodiscard]] ReplicaReaderStatus status() const;
 
  private:

@@ -10,9 +10,17 @@
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "systems/kv_stream/decide/replica/catalogue.hpp"
-#include "systems/kv_stream/decide/stream/note.hpp"
 
 namespace aqua::kv_stream {
+namespace {
+
+bool of_another_life(const ReplicaOwner& one, const ReplicaOwner& other) {
+  ReplicaOwner same = one;
+  same.life = other.life;
+  return same == other && one.life != other.life;
+}
+
+}  // namespace
 
 struct ReplicaReader::Parts {
   Parts(Segments keeper_segments, const ReplicaReaderOptions& opts)
@@ -33,6 +41,7 @@ struct ReplicaReader::Parts {
   const ReplicaReaderOptions options;
   ReplicaCatalogue catalogue{};
   std::map<std::uint64_t, SegmentName> packs{};              // of the owner, that are open here
+  std::vector<SegmentName> other_lives{};                    // of the owner's place, closed again
   std::set<std::pair<std::uint64_t, std::uint64_t>> seen{};  // number and generation of all
   std::set<std::uint64_t> used{};                            // packs
   bool finishing = false;  // whatever is found now is dropped, and no part of the catalogue
@@ -77,6 +86,10 @@ Result<void> ReplicaReader::Parts::take_in(const OpenedSegment& opened) {
   const std::uint64_t number = opened.name.number;
   auto pack = parse_pack({opened.segment.address, opened.name.bytes});
   const bool ours = pack.ok() && pack->owner == options.owner;
+  if (pack.ok() && of_another_life(pack->owner, options.owner)) {
+    other_lives.push_back(opened.name);
+    ++status.other_lives;
+  }
   if (!ours) return segments.close(number, Stream{}, SegmentAfter::keep);
   if (pack->term > options.term)
     return Error{Code::aborted, concat("replicas: term ", options.term,
@@ -99,7 +112,7 @@ Result<void> ReplicaReader::Parts::take_in(const OpenedSegment& opened) {
 }
 
 Result<ReplicaReader> ReplicaReader::open(Runtime& runtime, const ReplicaReaderOptions& options) {
-  AQUA_TRY(check_group(options.owner.group));
+  AQUA_TRY(check_owner(options.owner));
   AQUA_ASSIGN(Segments segments, Segments::open(runtime, {.ready = 0, .keeper = options.keeper}));
   auto parts = std::make_unique<Parts>(std::move(segments), options);
   AQUA_ASSIGN(const auto names, parts->list());
@@ -168,6 +181,13 @@ Result<void> ReplicaReader::finish(Stream stream) {
     const auto after = parts_->used.contains(number) ? SegmentAfter::keep : SegmentAfter::drop;
     AQUA_TRY(parts_->segments.close(number, stream, after));
   }
+  return {};
+}
+
+Result<void> ReplicaReader::drop_other_lives() {
+  for (const SegmentName& name : parts_->other_lives) AQUA_TRY(parts_->segments.drop(name));
+  parts_->other_lives.clear();
+  parts_->status.other_lives = 0;
   return {};
 }
 

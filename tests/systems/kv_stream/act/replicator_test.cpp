@@ -3,14 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "aqua/handoff/segments.hpp"
-#include "tests/keeper/keeper_process.hpp"
-#include "tests/systems/kv_stream/act/replica_stage.hpp"
+#include "tests/systems/kv_stream/act/replicas_fixture.hpp"
 
 namespace aqua {
 namespace {
 
-using kv_stream::ReplicaPiece;
 using kv_stream::Replicator;
 using kv_stream::WrittenTokens;
 using test::Ids;
@@ -18,27 +15,7 @@ using test::ids_of;
 using test::ReplicaStage;
 using test::value_of;
 
-class Replicas : public ::testing::Test {
- protected:
-  enum class Pace : std::uint8_t { fast, each_step_is_held };
-
-  // Writes a prompt, then a token a step, and waits until all is held.
-  static void write(ReplicaStage& stage, std::uint64_t sequence, const Ids& ids,
-                    std::uint32_t prompt, Pace pace = Pace::fast) {
-    Ids so_far(ids.begin(), ids.begin() + prompt);
-    (void)value_of(stage.step(sequence, so_far, 0));
-    while (so_far.size() < ids.size()) {
-      const auto first = static_cast<std::uint32_t>(so_far.size());
-      if (pace == Pace::each_step_is_held) stage.await(sequence, first);
-      so_far.push_back(ids[first]);
-      (void)value_of(stage.step(sequence, so_far, first));
-    }
-    stage.await(sequence, static_cast<std::uint32_t>(ids.size()));
-  }
-  [[nodiscard]] std::size_t kept() const { return list_segments(keeper_.socket()).value().size(); }
-
-  mutable test::KeeperProcess keeper_;
-};
+using Replicas = test::ReplicasFixture;
 
 TEST_F(Replicas, ASuccessorReadsEachByteAndGoesOnFromThere) {
   const Ids ids = ids_of(1, 40), other = ids_of(2, 9);
