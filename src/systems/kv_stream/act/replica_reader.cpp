@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -26,10 +27,11 @@ struct ReplicaReader::Parts {
   Parts(Segments keeper_segments, const ReplicaReaderOptions& opts)
       : segments(std::move(keeper_segments)), options(opts) {}
 
-  // Maps these segments and takes in what they are; those that have gone meanwhile are left out.
-  // Segments of others are closed again.
+  // Maps these segments and takes in what they are. Segments of others are closed again.
   [[nodiscard]] Result<void> take_in(const std::vector<SegmentName>& names);
   [[nodiscard]] Result<void> take_in(const OpenedSegment& opened);
+  // unavailable: the keeper is away.
+  [[nodiscard]] Result<void> leave_out(const SegmentName& name, const Error& why);
   // What the keeper has committed by name, but for what was looked at before.
   [[nodiscard]] Result<std::vector<SegmentName>> list() const;
   void refuse(const Error& why) {
@@ -44,6 +46,7 @@ struct ReplicaReader::Parts {
   std::vector<SegmentName> other_lives{};                    // of the owner's place, closed again
   std::set<std::pair<std::uint64_t, std::uint64_t>> seen{};  // number and generation of all
   std::set<std::uint64_t> used{};                            // packs
+  std::optional<Error> unopened{};  // why the last segment that was left out could not be opened
   bool finishing = false;  // whatever is found now is dropped, and no part of the catalogue
   ReplicaReaderStatus status{};
 };
@@ -70,7 +73,7 @@ Result<void> ReplicaReader::Parts::take_in(const std::vector<SegmentName>& names
   while (awaited > 0) {
     for (const OpenedSegment& each : segments.opened()) {
       --awaited;
-      if (!each.error) AQUA_TRY(take_in(each));
+      AQUA_TRY(each.error ? leave_out(each.name, *each.error) : take_in(each));
     }
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
@@ -79,6 +82,18 @@ Result<void> ReplicaReader::Parts::take_in(const std::vector<SegmentName>& names
                    concat("replicas: the keeper has not opened ", awaited, " segments")};
     if (awaited > 0) (void)segments.wait(left);
   }
+  return {};
+}
+
+// A segment that was dropped meanwhile is no loss. Any other one may be a pack of the owner's: it
+// is looked at again by the next list().
+Result<void> ReplicaReader::Parts::leave_out(const SegmentName& name, const Error& why) {
+  if (why.code == Code::unavailable) return why;
+  if (why.code == Code::not_found || why.code == Code::aborted) return {};
+  seen.erase({name.number, name.generation});
+  unopened = why;
+  ++status.unopened;
+  status.error = why.message;
   return {};
 }
 
@@ -175,13 +190,19 @@ Result<RestoredReplica> ReplicaReader::restore(std::uint64_t sequence,
 
 Result<void> ReplicaReader::finish(Stream stream) {
   parts_->finishing = true;
+  parts_->unopened.reset();
+  parts_->status.unopened = 0;
   AQUA_ASSIGN(const auto late, parts_->list());
   AQUA_TRY(parts_->take_in(late));
   for (const auto& [number, name] : std::exchange(parts_->packs, {})) {
     const auto after = parts_->used.contains(number) ? SegmentAfter::keep : SegmentAfter::drop;
     AQUA_TRY(parts_->segments.close(number, stream, after));
   }
-  return {};
+  if (!parts_->unopened) return {};
+  return Error{parts_->unopened->code,
+               concat("replicas: ", parts_->status.unopened,
+                      " segments could not be opened, and may be this owner's: ",
+                      parts_->unopened->message)};
 }
 
 Result<void> ReplicaReader::drop_other_lives() {

@@ -3,7 +3,14 @@
 #include "aqua/kv_stream/replica_reader.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <fstream>
+#include <string_view>
+
+#include "base/step.hpp"
 #include "tests/systems/kv_stream/act/replicas_fixture.hpp"
 
 namespace aqua {
@@ -47,6 +54,87 @@ TEST_F(ReplicaReaders, PacksOfAnotherLifeEndNoTermAndAreReadByNobodyWhoDoesNotNa
   EXPECT_EQ(reader.status().other_lives, 0U);
   { const auto let_go = std::move(reader); }
   EXPECT_EQ(kept(), 0U);
+}
+
+// While there is one, this process can map no more than a few pages: from the next segment on that
+// it opens, since threads need memory of their own as they start.
+class NoMemoryToMap {
+ public:
+  NoMemoryToMap() {
+    EXPECT_EQ(::getrlimit(RLIMIT_AS, &before_), 0);
+    step_hook = [](const char* name) {
+      if (name == std::string_view("map")) limit();
+    };
+  }
+  ~NoMemoryToMap() {
+    step_hook = nullptr;
+    EXPECT_EQ(::setrlimit(RLIMIT_AS, &before_), 0);
+  }
+  NoMemoryToMap(const NoMemoryToMap&) = delete;
+  NoMemoryToMap& operator=(const NoMemoryToMap&) = delete;
+
+ private:
+  static void limit() {
+    rlim_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    constexpr rlim_t kRoom = rlim_t{1} << 20;  // half a segment
+    rlimit limit{};
+    EXPECT_EQ(::getrlimit(RLIMIT_AS, &limit), 0);
+    limit.rlim_cur = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + kRoom;
+    EXPECT_EQ(::setrlimit(RLIMIT_AS, &limit), 0);
+  }
+  rlimit before_{};
+};
+
+TEST_F(ReplicaReaders, WhatCannotBeOpenedIsToldAndLookedAtAgain) {
+  const Ids ids = ids_of(1, 20);
+  {
+    ReplicaStage dead(keeper_.socket());
+    dead.replicate();
+    write(dead, 7, ids, 20);
+  }
+  ReplicaStage stage(keeper_.socket());
+  std::optional<kv_stream::ReplicaReader> reader;
+  {
+    const NoMemoryToMap none;
+    reader.emplace(stage.reader());
+    EXPECT_EQ(reader->watermark(7, ids, 64), 0U);
+    EXPECT_EQ(reader->status().unopened, 1U);
+    EXPECT_NE(reader->status().error, "");
+    const auto finished = reader->finish(stage.stream());
+    ASSERT_FALSE(finished.ok()) << "it cannot be dropped: it may be another owner's";
+    EXPECT_NE(finished.error().message.find("1 segments could not be opened"), std::string::npos)
+        << finished.error().message;
+  }
+  EXPECT_EQ(kept(), 1U);
+  test::succeeds(reader->finish(stage.stream()));
+  EXPECT_EQ(reader->status().unopened, 0U);
+  reader.reset();
+  EXPECT_EQ(kept(), 0U);
+}
+
+TEST_F(ReplicaReaders, APackThatIsDroppedMeanwhileIsNoError) {
+  const Ids ids = ids_of(1, 20);
+  ReplicaStage stage(keeper_.socket());
+  stage.replicate();
+  write(stage, 7, ids, 20);
+  // Dropped between the list and the opening.
+  static std::atomic<const std::string*> keeper{nullptr};
+  const std::string socket = keeper_.socket();
+  keeper = &socket;
+  step_hook = [](const char* name) {
+    const std::string* const of =
+        name == std::string_view("open") ? keeper.exchange(nullptr) : nullptr;
+    if (of == nullptr) return;
+    for (const SegmentStatus& each : list_segments(*of).value())
+      test::succeeds(drop_segment(each.name.number, each.name.generation, *of));
+  };
+  const auto reader = stage.reader();
+  step_hook = nullptr;
+  EXPECT_EQ(kept(), 0U);
+  EXPECT_EQ(reader.watermark(7, ids, 64), 0U);
+  EXPECT_EQ(reader.status().unopened, 0U);
+  EXPECT_EQ(reader.status().error, "");
 }
 
 }  // namespace
