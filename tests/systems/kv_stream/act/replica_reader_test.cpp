@@ -11,6 +11,8 @@
 #include <string_view>
 
 #include "base/step.hpp"
+#include "systems/kv_stream/decide/replica/pack.hpp"
+#include "systems/kv_stream/decide/replica/token_ids.hpp"
 #include "tests/systems/kv_stream/act/replicas_fixture.hpp"
 
 namespace aqua {
@@ -54,6 +56,59 @@ TEST_F(ReplicaReaders, PacksOfAnotherLifeEndNoTermAndAreReadByNobodyWhoDoesNotNa
   EXPECT_EQ(reader.status().other_lives, 0U);
   { const auto let_go = std::move(reader); }
   EXPECT_EQ(kept(), 0U);
+}
+
+// Commits a pack of one sequence with a digest, and changes a byte of its KV then.
+class WriterThatWroteOn {
+ public:
+  WriterThatWroteOn(ReplicaStage& stage, const std::string& keeper, const Ids& ids)
+      : segments_(value_of(Segments::open(
+            stage.runtime(),
+            {.segment_bytes = std::size_t{2} << 20, .digest = true, .keeper = keeper}))) {
+    const Segment segment = value_of(segments_.take(std::size_t{2} << 20));
+    kv_stream::Pack pack{
+        .owner = ReplicaStage::owner(), .shape = "test", .token_bytes = ReplicaStage::kTokenBytes};
+    pack.term = 1;
+    pack.entries.push_back({.sequence = 7,
+                            .ids = ids,
+                            .offset = kv_stream::kPackHeadBytes,
+                            .before = kv_stream::TokenIds(ids).fingerprint(0)});
+    const std::size_t kv_end = kv_stream::kPackHeadBytes + ids.size() * pack.token_bytes;
+    const std::size_t bytes = write_pack(pack, kv_end, {segment.address, segment.bytes});
+    test::succeeds(segments_.commit(segment.number, bytes, stage.stream()));
+    std::vector<CommittedSegment> committed;
+    while ((committed = segments_.committed()).empty()) {
+      if (!segments_.wait(std::chrono::seconds(30))) throw std::runtime_error("not committed");
+    }
+    segment.address[kv_stream::kPackHeadBytes + 5] ^= std::byte{1};
+  }
+
+ private:
+  Segments segments_;
+};
+
+TEST_F(ReplicaReaders, APackThatIsNotWhatWasCommittedIsRefusedAloneAndDropped) {
+  const Ids ids = ids_of(1, 20), other = ids_of(2, 20);
+  ReplicaStage stage(keeper_.socket());
+  const WriterThatWroteOn writer(stage, keeper_.socket(), ids);
+  auto options = stage.options();
+  options.digest = true;
+  stage.replicate(options);
+  write(stage, 8, other, 20);
+  ASSERT_EQ(kept(), 2U);
+
+  auto reader = stage.reader();
+  EXPECT_EQ(reader.watermark(7, ids, 64), 0U);
+  EXPECT_EQ(reader.watermark(8, other, 64), 20U) << "the other pack is what it was";
+  EXPECT_EQ(reader.status().packs, 1U);
+  EXPECT_EQ(reader.status().refused, 1U);
+  EXPECT_NE(reader.status().error.find("is not what was committed"), std::string::npos);
+  stage.wipe(8);
+  (void)value_of(reader.restore(8, other, 20, stage.layout(), stage.blocks(8), stage.stream()));
+  EXPECT_EQ(stage.wrong(8, other), 0U);
+  test::succeeds(reader.finish(stage.stream()));
+  { const auto let_go = std::move(reader); }
+  EXPECT_EQ(kept(), 1U) << "the one that was restored";
 }
 
 // While there is one, this process can map no more than a few pages: from the next segment on that
