@@ -41,6 +41,7 @@ struct ReplicaPiece {
   SegmentName segment{};
   std::uint32_t first = 0;
   std::uint32_t end = 0;
+  std::uint64_t capacity = 0;  // bytes that the keeper has for the segment, committed ones counted
   friend bool operator==(const ReplicaPiece&, const ReplicaPiece&) = default;
 };
 

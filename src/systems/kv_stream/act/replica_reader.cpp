@@ -24,6 +24,11 @@ bool of_another_life(const ReplicaOwner& one, const ReplicaOwner& other) {
 }  // namespace
 
 struct ReplicaReader::Parts {
+  struct Opened {
+    SegmentName name{};
+    std::uint64_t capacity = 0;
+  };
+
   Parts(Segments keeper_segments, const ReplicaReaderOptions& opts)
       : segments(std::move(keeper_segments)), options(opts) {}
 
@@ -42,7 +47,7 @@ struct ReplicaReader::Parts {
   Segments segments;
   const ReplicaReaderOptions options;
   ReplicaCatalogue catalogue{};
-  std::map<std::uint64_t, SegmentName> packs{};              // of the owner, that are open here
+  std::map<std::uint64_t, Opened> packs{};                   // of the owner, that are open here
   std::vector<SegmentName> other_lives{};                    // of the owner's place, closed again
   std::set<std::pair<std::uint64_t, std::uint64_t>> seen{};  // number and generation of all
   std::set<std::uint64_t> used{};                            // packs
@@ -112,7 +117,7 @@ Result<void> ReplicaReader::Parts::take_in(const OpenedSegment& opened) {
   // Of this term is what the owner writes who has the dead one's place.
   if (finishing && pack->term == options.term)
     return segments.close(number, Stream{}, SegmentAfter::keep);
-  packs[number] = opened.name;
+  packs[number] = {opened.name, opened.segment.bytes};
   if (finishing) return {};
   if (pack->shape != options.shape) {
     refuse({Code::invalid_argument, concat("replicas: segment ", number, " is of '", pack->shape,
@@ -181,8 +186,8 @@ Result<RestoredReplica> ReplicaReader::restore(std::uint64_t sequence,
                                                       {.tokens = range}, stream));
     copies.push_back(std::move(copy));
     parts_->used.insert(piece.pack);
-    restored.pieces.push_back(
-        {parts_->packs.at(piece.pack), piece.first, std::min(piece.end, tokens)});
+    const Parts::Opened& pack = parts_->packs.at(piece.pack);
+    restored.pieces.push_back({pack.name, piece.first, std::min(piece.end, tokens), pack.capacity});
   }
   restored.ticket = Ticket::join(std::move(copies));
   return restored;
@@ -194,7 +199,7 @@ Result<void> ReplicaReader::finish(Stream stream) {
   parts_->status.unopened = 0;
   AQUA_ASSIGN(const auto late, parts_->list());
   AQUA_TRY(parts_->take_in(late));
-  for (const auto& [number, name] : std::exchange(parts_->packs, {})) {
+  for (const auto& [number, pack] : std::exchange(parts_->packs, {})) {
     const auto after = parts_->used.contains(number) ? SegmentAfter::keep : SegmentAfter::drop;
     AQUA_TRY(parts_->segments.close(number, stream, after));
   }

@@ -149,11 +149,13 @@ Result<void> Replicator::adopt(const AdoptedReplica& replica) {
     const TokenSpan span{piece.first, std::min(piece.end, parts_->book.tokens(replica.sequence))};
     if (span.empty()) continue;
     const PackId pack = piece.segment.number;
-    parts_->kept.try_emplace(pack,
-                             Parts::Kept{.name = piece.segment, .capacity = piece.segment.bytes});
+    const auto capacity = std::max(piece.capacity, piece.segment.bytes);
+    parts_->kept.try_emplace(pack, Parts::Kept{.name = piece.segment, .capacity = capacity});
     parts_->book.put(replica.sequence, span, pack);
     parts_->book.held(pack);
   }
+  parts_->merge_limit =
+      std::max(parts_->merge_limit, parts_->kept_bytes() + parts_->options.pack_bytes);
   return {};
 }
 

@@ -61,6 +61,39 @@ TEST_F(Replicas, ASuccessorReadsEachByteAndGoesOnFromThere) {
   EXPECT_EQ(stage.wrong(7, anew), 0U);
 }
 
+TEST_F(Replicas, WhatIsAdoptedCountsByItsSegmentsAndIsMergedWhereItIsTooMuch) {
+  const Ids ids = ids_of(1, 20);
+  {
+    ReplicaStage dead(keeper_.socket());
+    dead.replicate();
+    write(dead, 7, ids, 14, Pace::each_step_is_held);
+    ASSERT_EQ(kept(), 7U) << "a small pack for the prompt, and for each step";
+  }
+  ReplicaStage stage(keeper_.socket());
+  auto options = stage.options();
+  options.term = 2;
+  options.max_bytes = 4 * options.pack_bytes;
+  stage.replicate(options);
+  auto reader = stage.reader();
+  stage.take_blocks(7, 24);
+  const auto restored =
+      value_of(reader.restore(7, ids, 20, stage.layout(), stage.blocks(7), stage.stream()));
+  test::succeeds(stage.replicator().adopt(
+      {.sequence = 7, .blocks = stage.blocks(7), .ids = ids, .pieces = restored.pieces}));
+  test::succeeds(reader.finish(stage.stream()));
+  EXPECT_EQ(stage.replicator().status().kept_bytes, 7 * options.pack_bytes);
+
+  Ids more = ids;
+  more.push_back(5);
+  (void)value_of(stage.step(7, more, 20));
+  stage.await(7, 21);
+  EXPECT_LE(stage.replicator().status().kept_bytes, options.max_bytes);
+  stage.wipe(7);
+  auto next = stage.reader(3);
+  (void)value_of(next.restore(7, more, 21, stage.layout(), stage.blocks(7), stage.stream()));
+  EXPECT_EQ(stage.wrong(7, more), 0U);
+}
+
 TEST_F(Replicas, NothingIsLeftOnceAllHaveEnded) {
   ReplicaStage stage(keeper_.socket());
   stage.replicate();
