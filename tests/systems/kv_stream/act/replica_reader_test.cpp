@@ -4,10 +4,9 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <fstream>
+#include <optional>
 #include <string_view>
 
 #include "base/step.hpp"
@@ -111,33 +110,28 @@ TEST_F(ReplicaReaders, APackThatIsNotWhatWasCommittedIsRefusedAloneAndDropped) {
   EXPECT_EQ(kept(), 1U) << "the one that was restored";
 }
 
-// While there is one, this process can map no more than a few pages: from the next segment on that
-// it opens, since threads need memory of their own as they start.
-class NoMemoryToMap {
+// While there is one, this process gets no further descriptors from the first segment on that it
+// maps, so that it can map none.
+class NoDescriptorsToMap {
  public:
-  NoMemoryToMap() {
-    EXPECT_EQ(::getrlimit(RLIMIT_AS, &before_), 0);
+  NoDescriptorsToMap() {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
     step_hook = [](const char* name) {
-      if (name == std::string_view("map")) limit();
+      if (name != std::string_view("map")) return;
+      rlimit none{};
+      EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &none), 0);
+      none.rlim_cur = 1;
+      EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
     };
   }
-  ~NoMemoryToMap() {
+  ~NoDescriptorsToMap() {
     step_hook = nullptr;
-    EXPECT_EQ(::setrlimit(RLIMIT_AS, &before_), 0);
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before_), 0);
   }
-  NoMemoryToMap(const NoMemoryToMap&) = delete;
-  NoMemoryToMap& operator=(const NoMemoryToMap&) = delete;
+  NoDescriptorsToMap(const NoDescriptorsToMap&) = delete;
+  NoDescriptorsToMap& operator=(const NoDescriptorsToMap&) = delete;
 
  private:
-  static void limit() {
-    rlim_t pages = 0;
-    std::ifstream("/proc/self/statm") >> pages;
-    constexpr rlim_t kRoom = rlim_t{1} << 20;  // half a segment
-    rlimit limit{};
-    EXPECT_EQ(::getrlimit(RLIMIT_AS, &limit), 0);
-    limit.rlim_cur = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + kRoom;
-    EXPECT_EQ(::setrlimit(RLIMIT_AS, &limit), 0);
-  }
   rlimit before_{};
 };
 
@@ -151,13 +145,17 @@ TEST_F(ReplicaReaders, WhatCannotBeOpenedIsToldAndLookedAtAgain) {
   ReplicaStage stage(keeper_.socket());
   std::optional<kv_stream::ReplicaReader> reader;
   {
-    const NoMemoryToMap none;
+    const NoDescriptorsToMap none;
     reader.emplace(stage.reader());
-    EXPECT_EQ(reader->watermark(7, ids, 64), 0U);
-    EXPECT_EQ(reader->status().unopened, 1U);
-    EXPECT_NE(reader->status().error, "");
+  }
+  EXPECT_EQ(reader->watermark(7, ids, 64), 0U);
+  EXPECT_EQ(reader->status().unopened, 1U);
+  EXPECT_NE(reader->status().error, "");
+  {
+    const NoDescriptorsToMap none;
     const auto finished = reader->finish(stage.stream());
     ASSERT_FALSE(finished.ok()) << "it cannot be dropped: it may be another owner's";
+    EXPECT_EQ(finished.error().code, Code::resource_exhausted);
     EXPECT_NE(finished.error().message.find("1 segments could not be opened"), std::string::npos)
         << finished.error().message;
   }
