@@ -9,7 +9,7 @@
 
 namespace aqua::groups {
 
-// What every message, segment and hand-over between members carries.
+// What a message between members carries.
 struct Stamp {
   GroupId group;
   Term term = 0;

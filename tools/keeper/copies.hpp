@@ -20,9 +20,8 @@ namespace aqua::keeper {
 
 struct KeptCopy {
   bool enforced = true;  // each slab is a memfd that nobody can write any more; else by convention
-  std::uint64_t number =
-      0;                 // its place among the copies of all keepers, in the order of publishing
-  std::string stored{};  // its name in the DescriptorStore; empty: it is not there
+  std::uint64_t number = 0;  // its place in the order in which all keepers published copies
+  std::string stored{};      // its name in the DescriptorStore; empty: it is not there
   std::vector<KeptSlab> slabs;
   UniqueFd manifest;
   [[nodiscard]] std::uint64_t bytes() const;

@@ -129,7 +129,11 @@ class Play {
       write_recording(options, requests_, served,
                       StepLog::read(directory_, options.colocated.stages));
     }
-    if (keeper && in_peace) served.segments_left = segments_left(directory_);
+    if (keeper) {
+      look_for_segments(served, in_peace, {directory_});
+    } else {
+      served.not_looked = "there is no keeper";
+    }
     return served;
   }
 
@@ -149,7 +153,7 @@ class Play {
     for (const auto& server : {first, second}) {
       await_none(server, [](const SegmentStatus& /*kept*/) { return true; });
     }
-    if (in_peace) served.segments_left = segments_left(first) + segments_left(second);
+    look_for_segments(served, in_peace, {first, second});
     return served;
   }
 
@@ -171,7 +175,7 @@ class Play {
                         .run(killing(options, {&prefill, &decode}, killing_of(keeper)));
     prefill.finish();
     await_no_parcels(decode, directory_);
-    if (decode.finish()) served.segments_left = segments_left(directory_);
+    look_for_segments(served, decode.finish(), {directory_});
     return served;
   }
 
@@ -187,14 +191,28 @@ class Play {
     prefill.finish();
     for (const auto& server : {servers.decode(), servers.prefill()})
       await_no_parcels(decode, server);
-    if (decode.finish())
-      served.segments_left = segments_left(servers.prefill()) + segments_left(servers.decode());
+    look_for_segments(served, decode.finish(), {servers.prefill(), servers.decode()});
     return served;
   }
 
-  [[nodiscard]] static std::size_t segments_left(const std::filesystem::path& server) {
-    const auto kept = list_segments(example::keeper_socket(server));
-    return kept.ok() ? kept->size() : 0;
+  // Asks the keepers what is left. Where a process was killed as all ended, nobody has replaced it,
+  // and what it had is left by right.
+  static void look_for_segments(Served& served, bool in_peace,
+                                const std::vector<std::filesystem::path>& servers) {
+    if (!in_peace) {
+      served.not_looked = "a process was killed as all ended";
+      return;
+    }
+    std::size_t left = 0;
+    for (const std::filesystem::path& server : servers) {
+      const auto kept = list_segments(example::keeper_socket(server));
+      if (!kept.ok()) {
+        served.not_looked = "a keeper cannot be asked: " + kept.error().message;
+        return;
+      }
+      left += kept->size();
+    }
+    served.segments_left = left;
   }
 
   // Returns once decode has let go of all that was streamed to it: prefill has ended, so that
@@ -203,7 +221,7 @@ class Play {
     await_none(server,
                [&](const SegmentStatus& kept) { return kept.parcel != 0 && !decode.broken(); });
   }
-  // Only the keeper knows; what it has for longer segments_left tells.
+  // Only the keeper knows; what it has for longer look_for_segments() tells.
   void await_none(const std::filesystem::path& server,
                   const std::function<bool(const SegmentStatus&)>& is_meant) const {
     constexpr std::chrono::seconds kPatience{10};
@@ -267,7 +285,8 @@ class Play {
                          {"tokens_restored", many.restored},
                          {"leases_ran_out", many.silent},
                          {"segments_left", many.segments_left ? nlohmann::json(*many.segments_left)
-                                                              : nlohmann::json()}};
+                                                              : nlohmann::json()},
+                         {"not_looked", many.not_looked}};
       for (const Run& each : runs) {
         if (runs.size() > 1)
           all["compared"][each.name] = {{"seconds", each.served.seconds},

@@ -14,7 +14,8 @@ kv_stream::RecoveryPlan plan_for(const ModelShape& model, const PipelineShape& p
                                  const RecoveryRates& rates) {
   kv_stream::RecoveryInput input{
       .lost_workers = lost,
-      .lost_keepers = std::vector<bool>(lost.size(), false),  // they have no replicas then
+      // One keeper serves all stages. Where it is lost, nobody has found a replica: marks say none.
+      .lost_keepers = std::vector<bool>(lost.size(), false),
       .link_bytes_per_second = rates.link_bytes_per_second,
       .prefill_seconds_per_token = rates.prefill_seconds_per_token};
   for (unsigned stage = 0; stage < pipeline.stages; ++stage) {

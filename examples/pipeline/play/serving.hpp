@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "play/processes.hpp"
@@ -40,9 +41,10 @@ struct Served {
   unsigned silent = 0;             // of these, killed since their leases had run out
   std::size_t computed_again = 0;  // tokens, prompts too, whose KV had been there
   std::size_t restored = 0;        // tokens whose KV a stage has read from replicas
-  // At the keeper, of replicas and of streams, once all processes had ended. Unknown where there is
-  // no keeper, or one of them was killed as they did, which nobody has replaced.
+  // At all keepers, of replicas and of streams, once all processes had ended. None: nobody could
+  // look, and `not_looked` says why.
   std::optional<std::size_t> segments_left{};
+  std::string not_looked{};
   double recovery_seconds = 0;  // from a death that was noticed to the next token, the longest
   double latency_seconds = 0;   // of a request, from its prompt to its last token, on average
 };

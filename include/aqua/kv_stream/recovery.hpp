@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // plan_recovery() says how a pipeline goes on after some of its stages have died: from which token
-// each sequence is computed on, which replicas are read into the stages that took their place, and
-// which replicas are made anew (DéjàVu, 4.2.3).
+// each sequence is computed on, and which replicas are read into the stages that took their place
+// (DéjàVu, 4.2.3). Replicas that are lost are no part of the plan: the stage's Replicator copies
+// again whatever its keeper does not have.
 //
 // Each sequence goes on at a point of its own, not at one step for all as in the paper: the token
 // ids that the client has are known, so that positions which lie beyond a replica are computed
@@ -76,19 +77,10 @@ struct Resumed {
   friend bool operator==(const Resumed&, const Resumed&) = default;
 };
 
-// A replica that is lost, or whose stage was: to be written in the background, from token 0 on.
-struct Rewritten {
-  std::uint64_t sequence = 0;
-  std::uint32_t stage = 0;
-  std::uint32_t keeper = 0;  // the keeper beside the next stage; the first follows the last
-  friend bool operator==(const Rewritten&, const Rewritten&) = default;
-};
-
 struct RecoveryPlan {
   // In the order in which they go on: first those that wait for no link, then those that are read
   // soonest. Each sequence once.
   std::vector<Resumed> sequences{};
-  std::vector<Rewritten> rewritten{};
   double link_seconds = 0;     // of the stage that reads longest
   double compute_seconds = 0;  // of all that is computed again
   // Until everything runs on, both side by side.

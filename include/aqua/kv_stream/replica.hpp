@@ -21,6 +21,11 @@ struct ReplicaOwner {
   std::string group{};  // of the pipeline: 1 to 64 letters, digits, '-' and '_'
   std::uint32_t stage = 0;
   std::uint32_t rank = 0;
+  // Which life of the group: GroupNews::group (aqua/groups.hpp), or another text of the same
+  // characters as a name. Each life counts its terms from 1, so those of two lives cannot be
+  // compared: packs of another life end no term of this one, and are not read in it. Empty: lives
+  // are not told apart, and whoever gives the name to a later group drops first what is left.
+  std::string life{};
   friend bool operator==(const ReplicaOwner&, const ReplicaOwner&) = default;
 };
 
@@ -36,6 +41,7 @@ struct ReplicaPiece {
   SegmentName segment{};
   std::uint32_t first = 0;
   std::uint32_t end = 0;
+  std::uint64_t capacity = 0;  // bytes that the keeper has for the segment, committed ones counted
   friend bool operator==(const ReplicaPiece&, const ReplicaPiece&) = default;
 };
 

@@ -65,14 +65,18 @@ struct RestoredReplica {
 
 struct ReplicaReaderStatus {
   std::size_t packs = 0;    // of the owner, that are read
-  std::size_t refused = 0;  // that cannot be, or are of another shape, or whose digest is wrong
-  std::string error{};      // why the last of these was
+  std::size_t refused = 0;  // of the owner, of another shape, or whose digest is wrong
+  // Segments that could not be opened, as where there is no memory to map them. They may be packs
+  // of the owner's, so that watermarks may be lower than they need be. finish() tries again.
+  std::size_t unopened = 0;
+  std::string error{};          // why the last of those refused or unopened was
+  std::size_t other_lives = 0;  // packs of the owner's place in other lives of its group: not read
 };
 
 class AQUA_API ReplicaReader {
  public:
   //   invalid_argument  a name that is none
-  //   aborted           the keeper has packs of a higher term: this one is over
+  //   aborted           the keeper has packs of a higher term of this life: this one is over
   //   unavailable       the keeper is away, or silent for longer than `patience`
   //   as Segments::open()
   [[nodiscard]] static Result<ReplicaReader> open(Runtime& runtime,
@@ -102,9 +106,16 @@ class AQUA_API ReplicaReader {
                                                 BlockList blocks, Stream stream);
   // Drops all of the owner's packs of which restore() has used nothing, those too that a process of
   // an older term has committed since open(), and lets go of the others once the work posted to
-  // `stream` so far has ended. It is the last call.
+  // `stream` so far has ended. It is the last call; where it fails it may be called again.
   //   unavailable  the keeper is away
+  //   any other    why a segment could not be opened that may be a pack of the owner's. All others
+  //                are dropped
   [[nodiscard]] Result<void> finish(Stream stream);
+  // Drops the packs that other lives of the group have left of the owner's place, as open() and
+  // finish() found them. Before: those lives are over. One coordinator, or several that share their
+  // groups, have one life of a group at a time.
+  //   unavailable  the keeper is away
+  [[nodiscard]] Result<void> drop_other_lives();
   [[nodiscard]] ReplicaReaderStatus status() const;
 
  private:

@@ -143,7 +143,9 @@ class AQUA_API Replicator {
   void seal();
   void resume(std::uint64_t term);
   // A sequence that was restored here is replicated by what its dead owner has left: nothing is
-  // copied again. What of it the pieces do not have is.
+  // copied again. What of it the pieces do not have is. Whole segments count into max_bytes; where
+  // they are more than that, nothing is copied until they have been merged, or sequences have
+  // ended.
   //   invalid_argument  as step(); already_exists: the sequence is known here
   [[nodiscard]] Result<void> adopt(const AdoptedReplica& replica);
 

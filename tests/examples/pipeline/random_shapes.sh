@@ -23,6 +23,6 @@ for ((round = 0; round < rounds; ++round)); do
   [ $((RANDOM % 2)) = 0 ] || arguments+=(--heads-first)
   "$program" "${arguments[@]}" --keeper-binary "$keeper" --json >"$log" 2>&1 ||
     { echo "${arguments[*]}"; cat "$log"; exit 1; }
-  grep -q '"equal_answers": 5,' "$log" || { echo "${arguments[*]}"; cat "$log"; exit 1; }
+  grep -q '"equal_answers": 5,' "$log" && grep -q '"segments_left": 0' "$log" || { echo "${arguments[*]}"; cat "$log"; exit 1; }
   echo "$prefill to $decode"
 done

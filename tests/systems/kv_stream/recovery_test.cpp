@@ -234,12 +234,6 @@ TEST(Recovery, ReadsTheLostStageUpToItsWatermarkAndComputesTheRestFromKnownToken
   EXPECT_DOUBLE_EQ(plan->compute_seconds, 10);
 }
 
-TEST(Recovery, WritesAnewWhatWasReplicatedOnTheLostKeeper) {
-  const auto plan = plan_recovery(two_stages());
-  ASSERT_TRUE(plan.ok());
-  EXPECT_EQ(plan->rewritten, (std::vector<Rewritten>{{7, 0, 1}}));
-}
-
 TEST(Recovery, WithoutAReplicaOfALostStageComputesTheSequenceFromItsFirstToken) {
   RecoveryInput in = two_stages();
   in.lost_keepers[0] = true;  // two deaths
@@ -255,7 +249,6 @@ TEST(Recovery, OfAKeeperAloneStopsNoSequence) {
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->sequences.at(0), (Resumed{.sequence = 7, .from = 149, .known = 150}));
   EXPECT_EQ(plan->link_seconds, 0);
-  EXPECT_EQ(plan->rewritten.size(), 1U);
 }
 
 TEST(Recovery, OfAWorkerThatHadNotReadAllWhenTheNextOneDiedReadsAgain) {

@@ -15,11 +15,10 @@
 #include "systems/kv_stream/act/check_options.hpp"
 
 // Order between streams, which is all that ties turns together:
-//   - what a buffer is filled with comes after the stream out, which comes after the kernels and
-//   the
-//     write-backs of whoever had the buffer before, and after those of the microbatch itself;
-//   - kernels come after the copies into their buffer and out of it.
-// Invariant: of a buffer that `holds` a microbatch, its held blocks are there once `in` is over.
+//   - A buffer is filled behind the stream out, which waits for the kernels and the write-backs of
+//     the turn that had the buffer before, and behind the write-backs of the microbatch itself.
+//   - Kernels run behind the copies into their buffer and out of it.
+// Invariant: once `in` is over, a buffer that `holds` a microbatch has all of its held blocks.
 namespace aqua {
 
 using kv_stream::AwayMicrobatch;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -10,18 +11,32 @@
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "systems/kv_stream/decide/replica/catalogue.hpp"
-#include "systems/kv_stream/decide/stream/note.hpp"
 
 namespace aqua::kv_stream {
+namespace {
+
+bool of_another_life(const ReplicaOwner& one, const ReplicaOwner& other) {
+  ReplicaOwner same = one;
+  same.life = other.life;
+  return same == other && one.life != other.life;
+}
+
+}  // namespace
 
 struct ReplicaReader::Parts {
+  struct Opened {
+    SegmentName name{};
+    std::uint64_t capacity = 0;
+  };
+
   Parts(Segments keeper_segments, const ReplicaReaderOptions& opts)
       : segments(std::move(keeper_segments)), options(opts) {}
 
-  // Maps these segments and takes in what they are; those that have gone meanwhile are left out.
-  // Segments of others are closed again.
+  // Maps these segments and takes in what they are. Segments of others are closed again.
   [[nodiscard]] Result<void> take_in(const std::vector<SegmentName>& names);
   [[nodiscard]] Result<void> take_in(const OpenedSegment& opened);
+  // unavailable: the keeper is away.
+  [[nodiscard]] Result<void> leave_out(const SegmentName& name, const Error& why);
   // What the keeper has committed by name, but for what was looked at before.
   [[nodiscard]] Result<std::vector<SegmentName>> list() const;
   void refuse(const Error& why) {
@@ -32,9 +47,11 @@ struct ReplicaReader::Parts {
   Segments segments;
   const ReplicaReaderOptions options;
   ReplicaCatalogue catalogue{};
-  std::map<std::uint64_t, SegmentName> packs{};              // of the owner, that are open here
+  std::map<std::uint64_t, Opened> packs{};                   // of the owner, that are open here
+  std::vector<SegmentName> other_lives{};                    // of the owner's place, closed again
   std::set<std::pair<std::uint64_t, std::uint64_t>> seen{};  // number and generation of all
   std::set<std::uint64_t> used{};                            // packs
+  std::optional<Error> unopened{};  // why the last segment that was left out could not be opened
   bool finishing = false;  // whatever is found now is dropped, and no part of the catalogue
   ReplicaReaderStatus status{};
 };
@@ -61,7 +78,7 @@ Result<void> ReplicaReader::Parts::take_in(const std::vector<SegmentName>& names
   while (awaited > 0) {
     for (const OpenedSegment& each : segments.opened()) {
       --awaited;
-      if (!each.error) AQUA_TRY(take_in(each));
+      AQUA_TRY(each.error ? leave_out(each.name, *each.error) : take_in(each));
     }
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
@@ -73,10 +90,26 @@ Result<void> ReplicaReader::Parts::take_in(const std::vector<SegmentName>& names
   return {};
 }
 
+// A segment that was dropped meanwhile is no loss. Any other one may be a pack of the owner's: it
+// is looked at again by the next list().
+Result<void> ReplicaReader::Parts::leave_out(const SegmentName& name, const Error& why) {
+  if (why.code == Code::unavailable) return why;
+  if (why.code == Code::not_found || why.code == Code::aborted) return {};
+  seen.erase({name.number, name.generation});
+  unopened = why;
+  ++status.unopened;
+  status.error = why.message;
+  return {};
+}
+
 Result<void> ReplicaReader::Parts::take_in(const OpenedSegment& opened) {
   const std::uint64_t number = opened.name.number;
   auto pack = parse_pack({opened.segment.address, opened.name.bytes});
   const bool ours = pack.ok() && pack->owner == options.owner;
+  if (pack.ok() && of_another_life(pack->owner, options.owner)) {
+    other_lives.push_back(opened.name);
+    ++status.other_lives;
+  }
   if (!ours) return segments.close(number, Stream{}, SegmentAfter::keep);
   if (pack->term > options.term)
     return Error{Code::aborted, concat("replicas: term ", options.term,
@@ -84,7 +117,7 @@ Result<void> ReplicaReader::Parts::take_in(const OpenedSegment& opened) {
   // Of this term is what the owner writes who has the dead one's place.
   if (finishing && pack->term == options.term)
     return segments.close(number, Stream{}, SegmentAfter::keep);
-  packs[number] = opened.name;
+  packs[number] = {opened.name, opened.segment.bytes};
   if (finishing) return {};
   if (pack->shape != options.shape) {
     refuse({Code::invalid_argument, concat("replicas: segment ", number, " is of '", pack->shape,
@@ -99,7 +132,7 @@ Result<void> ReplicaReader::Parts::take_in(const OpenedSegment& opened) {
 }
 
 Result<ReplicaReader> ReplicaReader::open(Runtime& runtime, const ReplicaReaderOptions& options) {
-  AQUA_TRY(check_group(options.owner.group));
+  AQUA_TRY(check_owner(options.owner));
   AQUA_ASSIGN(Segments segments, Segments::open(runtime, {.ready = 0, .keeper = options.keeper}));
   auto parts = std::make_unique<Parts>(std::move(segments), options);
   AQUA_ASSIGN(const auto names, parts->list());
@@ -153,8 +186,8 @@ Result<RestoredReplica> ReplicaReader::restore(std::uint64_t sequence,
                                                       {.tokens = range}, stream));
     copies.push_back(std::move(copy));
     parts_->used.insert(piece.pack);
-    restored.pieces.push_back(
-        {parts_->packs.at(piece.pack), piece.first, std::min(piece.end, tokens)});
+    const Parts::Opened& pack = parts_->packs.at(piece.pack);
+    restored.pieces.push_back({pack.name, piece.first, std::min(piece.end, tokens), pack.capacity});
   }
   restored.ticket = Ticket::join(std::move(copies));
   return restored;
@@ -162,12 +195,25 @@ Result<RestoredReplica> ReplicaReader::restore(std::uint64_t sequence,
 
 Result<void> ReplicaReader::finish(Stream stream) {
   parts_->finishing = true;
+  parts_->unopened.reset();
+  parts_->status.unopened = 0;
   AQUA_ASSIGN(const auto late, parts_->list());
   AQUA_TRY(parts_->take_in(late));
-  for (const auto& [number, name] : std::exchange(parts_->packs, {})) {
+  for (const auto& [number, pack] : std::exchange(parts_->packs, {})) {
     const auto after = parts_->used.contains(number) ? SegmentAfter::keep : SegmentAfter::drop;
     AQUA_TRY(parts_->segments.close(number, stream, after));
   }
+  if (!parts_->unopened) return {};
+  return Error{parts_->unopened->code,
+               concat("replicas: ", parts_->status.unopened,
+                      " segments could not be opened, and may be this owner's: ",
+                      parts_->unopened->message)};
+}
+
+Result<void> ReplicaReader::drop_other_lives() {
+  for (const SegmentName& name : parts_->other_lives) AQUA_TRY(parts_->segments.drop(name));
+  parts_->other_lives.clear();
+  parts_->status.other_lives = 0;
   return {};
 }
 

@@ -42,6 +42,7 @@ void Replicator::Parts::drop_dead() {
     (void)segments.drop(found->second.name);  // where the keeper is away, it is gone in any case
     kept.erase(found);
   }
+  merge_limit = std::clamp(kept_bytes() + options.pack_bytes, options.max_bytes, merge_limit);
 }
 
 // Nobody drops a pack whose owner has not heard that it was committed.
@@ -64,10 +65,12 @@ std::size_t Replicator::Parts::kept_bytes() const {
   return bytes;
 }
 
-// What merges takes the last pack, too: it gives others back.
+// The last pack that there is room for is left to merging, which gives others back.
 bool Replicator::Parts::open_pack(bool merges) {
   if (open) return true;
-  if (kept_bytes() + (merges ? 1U : 2U) * options.pack_bytes > options.max_bytes) {
+  const bool fits = merges ? kept_bytes() + options.pack_bytes <= merge_limit
+                           : kept_bytes() + 2 * options.pack_bytes <= options.max_bytes;
+  if (!fits) {
     counted.error = concat("replicator: the replicas take ", kept_bytes(), " bytes, of at most ",
                            options.max_bytes);
     return false;

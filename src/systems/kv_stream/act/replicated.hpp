@@ -32,7 +32,8 @@ struct Replicator::Parts {
         options(opts),
         head(std::move(pack_head)),
         pack_tokens(tokens_of_pack(head, opts.pack_bytes)),
-        book(opts.lag_tokens) {}
+        book(opts.lag_tokens),
+        merge_limit(opts.max_bytes) {}
   ~Parts() { settle(); }
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
@@ -78,6 +79,9 @@ struct Replicator::Parts {
     std::size_t capacity = 0;
   };
   std::map<PackId, Kept> kept{};
+  // What kept_bytes() may come to by merging: max_bytes, or where more than that was adopted, a
+  // pack more than is kept. Otherwise nothing of what was adopted could ever be merged.
+  std::size_t merge_limit;
   std::vector<PackId> merging{};
   std::vector<Ticket> copies{};  // of the step that is going on
   bool sealed = false;

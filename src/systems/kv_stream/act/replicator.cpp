@@ -6,10 +6,8 @@
 #include <utility>
 
 #include "base/concat.hpp"
-#include "base/ids.hpp"
 #include "base/try.hpp"
 #include "systems/kv_stream/act/replicated.hpp"
-#include "systems/kv_stream/decide/stream/note.hpp"
 
 namespace aqua::kv_stream {
 namespace {
@@ -21,16 +19,11 @@ Error replicator_refusal(const What&... what) {
 
 constexpr std::size_t kLeastPacks = 4;  // one that is open, one to merge into, two to be merged
 
-struct LifeTag {};
-std::uint64_t random_life() {
-  return detail::big_endian(random_id<LifeTag>().bytes.data());
-}
-
 }  // namespace
 
 Result<Replicator> Replicator::create(Runtime& runtime, const Layout& layout,
                                       const ReplicatorOptions& options) {
-  AQUA_TRY(check_group(options.owner.group));
+  AQUA_TRY(check_owner(options.owner));
   if (options.shape.size() > kMostShapeBytes)
     return replicator_refusal("the shape has ", options.shape.size(), " bytes, at most ",
                               kMostShapeBytes);
@@ -39,7 +32,6 @@ Result<Replicator> Replicator::create(Runtime& runtime, const Layout& layout,
                               " tokens may be missing");
   Pack head{.owner = options.owner,
             .term = options.term,
-            .life = random_life(),
             .shape = options.shape,
             .token_bytes = layout.block_bytes() / layout.spec().axes.tokens.count};
   if (options.max_bytes / kLeastPacks < options.pack_bytes ||
@@ -157,11 +149,13 @@ Result<void> Replicator::adopt(const AdoptedReplica& replica) {
     const TokenSpan span{piece.first, std::min(piece.end, parts_->book.tokens(replica.sequence))};
     if (span.empty()) continue;
     const PackId pack = piece.segment.number;
-    parts_->kept.try_emplace(pack,
-                             Parts::Kept{.name = piece.segment, .capacity = piece.segment.bytes});
+    const auto capacity = std::max(piece.capacity, piece.segment.bytes);
+    parts_->kept.try_emplace(pack, Parts::Kept{.name = piece.segment, .capacity = capacity});
     parts_->book.put(replica.sequence, span, pack);
     parts_->book.held(pack);
   }
+  parts_->merge_limit =
+      std::max(parts_->merge_limit, parts_->kept_bytes() + parts_->options.pack_bytes);
   return {};
 }
 

@@ -153,25 +153,6 @@ Load balance(const RecoveryInput& in, std::vector<Choice>& choices) {
   return load;
 }
 
-// The replica of each stage belongs with the keeper of the next one. It is lost with that keeper;
-// and what was cached beyond the point where the sequence goes on is another answer's.
-std::vector<Rewritten> rewritten(const RecoveryInput& in) {
-  const auto stages = static_cast<std::uint32_t>(in.lost_workers.size());
-  std::vector<Rewritten> all;
-  if (stages < 2) return all;
-  for (const SequenceState& state : in.sequences) {
-    for (std::uint32_t stage = 0; stage < stages; ++stage) {
-      const std::uint32_t keeper = (stage + 1) % stages;
-      const bool there = !in.lost_keepers[keeper] &&
-                         std::ranges::any_of(state.replicas, [&](const Replica& replica) {
-                           return replica.stage == stage && replica.keeper == keeper;
-                         });
-      if (!there) all.push_back({state.sequence, stage, keeper});
-    }
-  }
-  return all;
-}
-
 }  // namespace
 
 Result<RecoveryPlan> plan_recovery(const RecoveryInput& input) {
@@ -181,10 +162,8 @@ Result<RecoveryPlan> plan_recovery(const RecoveryInput& input) {
   for (const SequenceState& state : input.sequences) choices.push_back(choose(input, state));
   const Load load = balance(input, choices);
   std::ranges::stable_sort(choices, {}, &Choice::link);
-  RecoveryPlan plan{.sequences = {},
-                    .rewritten = rewritten(input),
-                    .link_seconds = load.busiest(),
-                    .compute_seconds = load.computing};
+  RecoveryPlan plan{
+      .sequences = {}, .link_seconds = load.busiest(), .compute_seconds = load.computing};
   for (Choice& choice : choices) plan.sequences.push_back(std::move(choice.read));
   return plan;
 }

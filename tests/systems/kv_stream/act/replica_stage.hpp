@@ -76,9 +76,11 @@ class ReplicaStage {
   }
   void replicate() { replicate(options()); }
   [[nodiscard]] static kv_stream::ReplicaOwner owner() { return {.group = "decode", .stage = 1}; }
-  [[nodiscard]] kv_stream::ReplicaReader reader(std::uint64_t term = 2) {
-    return value_of(kv_stream::ReplicaReader::open(
-        runtime_, {.owner = owner(), .shape = "test", .term = term, .keeper = keeper_}));
+  [[nodiscard]] kv_stream::ReplicaReader reader(std::uint64_t term = 2, std::string life = {}) {
+    kv_stream::ReplicaReaderOptions read{.owner = owner(), .shape = "test", .term = term};
+    read.owner.life = std::move(life);
+    read.keeper = keeper_;
+    return value_of(kv_stream::ReplicaReader::open(runtime_, read));
   }
 
   // Computes what of these ids is behind `first`, as a step does. Returns what it gives step().

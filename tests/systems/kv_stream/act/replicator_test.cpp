@@ -3,14 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "aqua/handoff/segments.hpp"
-#include "tests/keeper/keeper_process.hpp"
-#include "tests/systems/kv_stream/act/replica_stage.hpp"
+#include "tests/systems/kv_stream/act/replicas_fixture.hpp"
 
 namespace aqua {
 namespace {
 
-using kv_stream::ReplicaPiece;
 using kv_stream::Replicator;
 using kv_stream::WrittenTokens;
 using test::Ids;
@@ -18,27 +15,7 @@ using test::ids_of;
 using test::ReplicaStage;
 using test::value_of;
 
-class Replicas : public ::testing::Test {
- protected:
-  enum class Pace : std::uint8_t { fast, each_step_is_held };
-
-  // Writes a prompt, then a token a step, and waits until all is held.
-  static void write(ReplicaStage& stage, std::uint64_t sequence, const Ids& ids,
-                    std::uint32_t prompt, Pace pace = Pace::fast) {
-    Ids so_far(ids.begin(), ids.begin() + prompt);
-    (void)value_of(stage.step(sequence, so_far, 0));
-    while (so_far.size() < ids.size()) {
-      const auto first = static_cast<std::uint32_t>(so_far.size());
-      if (pace == Pace::each_step_is_held) stage.await(sequence, first);
-      so_far.push_back(ids[first]);
-      (void)value_of(stage.step(sequence, so_far, first));
-    }
-    stage.await(sequence, static_cast<std::uint32_t>(ids.size()));
-  }
-  [[nodiscard]] std::size_t kept() const { return list_segments(keeper_.socket()).value().size(); }
-
-  mutable test::KeeperProcess keeper_;
-};
+using Replicas = test::ReplicasFixture;
 
 TEST_F(Replicas, ASuccessorReadsEachByteAndGoesOnFromThere) {
   const Ids ids = ids_of(1, 40), other = ids_of(2, 9);
@@ -82,6 +59,39 @@ TEST_F(Replicas, ASuccessorReadsEachByteAndGoesOnFromThere) {
   ASSERT_EQ(next.watermark(7, anew, 48), 31U);
   (void)value_of(next.restore(7, anew, 31, stage.layout(), stage.blocks(7), stage.stream()));
   EXPECT_EQ(stage.wrong(7, anew), 0U);
+}
+
+TEST_F(Replicas, WhatIsAdoptedCountsByItsSegmentsAndIsMergedWhereItIsTooMuch) {
+  const Ids ids = ids_of(1, 20);
+  {
+    ReplicaStage dead(keeper_.socket());
+    dead.replicate();
+    write(dead, 7, ids, 14, Pace::each_step_is_held);
+    ASSERT_EQ(kept(), 7U) << "a small pack for the prompt, and for each step";
+  }
+  ReplicaStage stage(keeper_.socket());
+  auto options = stage.options();
+  options.term = 2;
+  options.max_bytes = 4 * options.pack_bytes;
+  stage.replicate(options);
+  auto reader = stage.reader();
+  stage.take_blocks(7, 24);
+  const auto restored =
+      value_of(reader.restore(7, ids, 20, stage.layout(), stage.blocks(7), stage.stream()));
+  test::succeeds(stage.replicator().adopt(
+      {.sequence = 7, .blocks = stage.blocks(7), .ids = ids, .pieces = restored.pieces}));
+  test::succeeds(reader.finish(stage.stream()));
+  EXPECT_EQ(stage.replicator().status().kept_bytes, 7 * options.pack_bytes);
+
+  Ids more = ids;
+  more.push_back(5);
+  (void)value_of(stage.step(7, more, 20));
+  stage.await(7, 21);
+  EXPECT_LE(stage.replicator().status().kept_bytes, options.max_bytes);
+  stage.wipe(7);
+  auto next = stage.reader(3);
+  (void)value_of(next.restore(7, more, 21, stage.layout(), stage.blocks(7), stage.stream()));
+  EXPECT_EQ(stage.wrong(7, more), 0U);
 }
 
 TEST_F(Replicas, NothingIsLeftOnceAllHaveEnded) {

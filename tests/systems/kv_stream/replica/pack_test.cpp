@@ -11,9 +11,8 @@ namespace {
 constexpr std::size_t kKvEnd = 256;
 
 Pack example() {
-  Pack pack{.owner = {"decode", 1, 3},
+  Pack pack{.owner = {"decode", 1, 3, "0f1e"},
             .term = 4,
-            .life = UINT64_MAX,
             .shape = "a model, bf16",
             .token_bytes = 32,
             .entries = {{.sequence = 7,
@@ -68,6 +67,8 @@ TEST(ReplicaPack, WhatCannotBeIsRefusedThoughItsHashIsRight) {
   };
   EXPECT_FALSE(refused([](Pack&) {}));
   EXPECT_TRUE(refused([](Pack& pack) { pack.owner.group = "no.name"; }));
+  EXPECT_TRUE(refused([](Pack& pack) { pack.owner.life = "no.id"; }));
+  EXPECT_FALSE(refused([](Pack& pack) { pack.owner.life.clear(); }));
   EXPECT_TRUE(refused([](Pack& pack) { pack.token_bytes = 0; }));
   EXPECT_TRUE(refused([](Pack& pack) { pack.token_bytes = UINT64_MAX; }));
   EXPECT_TRUE(refused([](Pack& pack) { pack.shape.assign(kMostShapeBytes + 1, 'x'); }));

@@ -18,7 +18,7 @@ constexpr std::string_view kMagic = "AQUAPCK1";
 constexpr std::size_t kHashed = kMagic.size() + 3 * sizeof(std::uint64_t);  // the head's bytes
 static_assert(kHashed <= kPackHeadBytes);
 // Of what has a fixed length.
-constexpr std::size_t kFixedBytes = 4 + 4 + 8 + 8 + 8 + 2 + 2 + 4;
+constexpr std::size_t kFixedBytes = 4 + 4 + 8 + 8 + 2 + 2 + 2 + 4;
 constexpr std::size_t kFixedEntryBytes = 8 + 4 + 4 + 8 + 8 + 4 + 8 + 4;
 
 class Writer {
@@ -31,6 +31,11 @@ class Writer {
   void bytes(const void* from, std::size_t count) {
     if (count != 0) std::memcpy(into_.subspan(at_, count).data(), from, count);
     at_ += count;
+  }
+  // Behind its length.
+  void text(std::string_view value) {
+    number(static_cast<std::uint16_t>(value.size()));
+    bytes(value.data(), value.size());
   }
   [[nodiscard]] std::size_t at() const { return at_; }
 
@@ -61,6 +66,8 @@ class Reader {
     const auto found = bytes(count);
     return {reinterpret_cast<const char*>(found.data()), found.size()};
   }
+  // Behind its length.
+  [[nodiscard]] std::string text() { return text(number<std::uint16_t>()); }
   [[nodiscard]] bool good() const { return good_; }
   [[nodiscard]] bool at_end() const { return good_ && from_.empty(); }
 
@@ -98,12 +105,18 @@ bool can_be(const PackEntry& entry, std::uint64_t token_bytes, std::uint64_t kv_
 
 }  // namespace
 
+Result<void> check_owner(const ReplicaOwner& owner) {
+  AQUA_TRY(check_group(owner.group));
+  if (!owner.life.empty()) AQUA_TRY(check_group(owner.life));
+  return {};
+}
+
 std::size_t directory_bytes(const PackEntry& entry) {
   return kFixedEntryBytes + entry.ids.size() * sizeof(std::uint32_t) + entry.sampler.state.size();
 }
 
 std::size_t directory_bytes(const Pack& pack) {
-  return kFixedBytes + pack.owner.group.size() + pack.shape.size();
+  return kFixedBytes + pack.owner.group.size() + pack.owner.life.size() + pack.shape.size();
 }
 
 std::size_t write_pack(const Pack& pack, std::size_t kv_end, std::span<std::byte> segment) {
@@ -111,12 +124,10 @@ std::size_t write_pack(const Pack& pack, std::size_t kv_end, std::span<std::byte
   directory.number(pack.owner.stage);
   directory.number(pack.owner.rank);
   directory.number(pack.term);
-  directory.number(pack.life);
   directory.number(pack.token_bytes);
-  directory.number(static_cast<std::uint16_t>(pack.owner.group.size()));
-  directory.bytes(pack.owner.group.data(), pack.owner.group.size());
-  directory.number(static_cast<std::uint16_t>(pack.shape.size()));
-  directory.bytes(pack.shape.data(), pack.shape.size());
+  directory.text(pack.owner.group);
+  directory.text(pack.owner.life);
+  directory.text(pack.shape);
   directory.number(static_cast<std::uint32_t>(pack.entries.size()));
   for (const PackEntry& entry : pack.entries) {
     directory.number(entry.sequence);
@@ -153,15 +164,15 @@ Result<Pack> parse_pack(std::span<const std::byte> segment) {
   pack.owner.stage = directory.number<std::uint32_t>();
   pack.owner.rank = directory.number<std::uint32_t>();
   pack.term = directory.number<std::uint64_t>();
-  pack.life = directory.number<std::uint64_t>();
   pack.token_bytes = directory.number<std::uint64_t>();
-  pack.owner.group = directory.text(directory.number<std::uint16_t>());
-  pack.shape = directory.text(directory.number<std::uint16_t>());
+  pack.owner.group = directory.text();
+  pack.owner.life = directory.text();
+  pack.shape = directory.text();
   const auto entries = directory.number<std::uint32_t>();
   if (!directory.good() || pack.token_bytes == 0 || pack.shape.size() > kMostShapeBytes ||
       entries > kMostPackEntries)
     return wrong;
-  AQUA_TRY(check_group(pack.owner.group));
+  AQUA_TRY(check_owner(pack.owner));
   for (std::uint32_t i = 0; i < entries; ++i) {
     PackEntry& entry = pack.entries.emplace_back(read_entry(directory));
     if (!directory.good() || !can_be(entry, pack.token_bytes, kv_end)) return wrong;

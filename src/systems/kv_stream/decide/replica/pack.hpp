@@ -9,8 +9,9 @@
 //   16            8  its bytes
 //   24            8  its FNV-1a hash, of 64 bits
 //   64               KV of each entry, in the packed form of its range (aqua/layout.hpp)
-//   directory     4  stage; 4 rank; 8 term; 8 life; 8 bytes of KV of one token
-//                 2  length of the group's name, which follows; 2 of the shape, which follows
+//   directory     4  stage; 4 rank; 8 term; 8 bytes of KV of one token
+//                 2  length of the group's name, which follows; 2 of the id of its life, which
+//                    follows; 2 of the shape, which follows
 //                 4  number of entries, which follow
 //   an entry      8  sequence; 4 first token; 4 number of tokens; 8 where its KV begins
 //                 8  fingerprint of the ids of the tokens before the first
@@ -50,12 +51,14 @@ struct PackEntry {
 struct Pack {
   ReplicaOwner owner{};
   std::uint64_t term = 0;
-  std::uint64_t life = 0;  // of the process that wrote it: a random number
   std::string shape{};
   std::uint64_t token_bytes = 0;
   std::vector<PackEntry> entries{};
   friend bool operator==(const Pack&, const Pack&) = default;
 };
+
+// invalid_argument: the group's name is none, or its life's id.
+[[nodiscard]] Result<void> check_owner(const ReplicaOwner& owner);
 
 // What an entry takes of the directory; and the directory, of a pack without entries.
 [[nodiscard]] std::size_t directory_bytes(const PackEntry& entry);
