@@ -26,7 +26,7 @@ std::optional<FleetOrder> await(Mailbox& mail, OrderKind kind) {
   (void)becomes([&] {
     for (Mail& one : mail.take(std::chrono::steady_clock::now() + std::chrono::milliseconds(50))) {
       const auto* order = std::get_if<FleetOrder>(&one);
-      if (order != nullptr && order->kind == kind) found = *order;
+      if (!found && order != nullptr && order->kind == kind) found = *order;
     }
     return found.has_value();
   });
@@ -93,6 +93,37 @@ TEST(Fleet, ARequestThatGoesOnWhereItsKvIsIsLeftThere) {
   EXPECT_EQ(fleet->counts().moves_failed[static_cast<std::size_t>(migration::Kind::kv)], 1U);
   fleet->leave(id);
   EXPECT_TRUE(fleet->requests().empty());
+}
+
+// The packer would fill the engine that others are on already, were it still thought to be up.
+TEST(Fleet, ARequestThatAnOperatorMovedLeavesAnEngineThatIsSilent) {
+  const ScriptedEngine a;
+  ScriptedEngine b;
+  FleetOptions options;
+  options.health = std::chrono::milliseconds(20);
+  options.misses = 1;
+  const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b.url())}).value();
+  ASSERT_TRUE(becomes([&] {
+    return std::ranges::all_of(fleet->engines(), [](const auto& one) { return one.state == "up"; });
+  }));
+  auto mail = std::make_shared<Mailbox>(100), others = std::make_shared<Mailbox>(100);
+  ASSERT_TRUE(fleet->drain("b").ok());
+  const auto id = fleet->arrive({.name = "r", .tokens = 10, .mail = mail}).value();
+  ASSERT_TRUE(await(*mail, OrderKind::place));
+  ASSERT_TRUE(fleet->resume("b").ok());
+  ASSERT_TRUE(fleet->move("r", "b").ok());
+  ASSERT_TRUE(await(*mail, OrderKind::move));
+  fleet->move_over(id, 0, migration::Kind::tokens, true);
+  ASSERT_TRUE(fleet->drain("a").ok());
+  const auto other = fleet->arrive({.name = "other", .tokens = 10, .mail = others}).value();
+  ASSERT_TRUE(await(*others, OrderKind::place));
+  ASSERT_TRUE(fleet->resume("a").ok());
+  b.stall_at("/health", ScriptedEngine::Stall::is_silent);
+  const auto again = await(*mail, OrderKind::place);
+  ASSERT_TRUE(again && again->engine);
+  EXPECT_EQ(again->engine->name, "a");
+  fleet->leave(id);
+  fleet->leave(other);
 }
 
 // One engine of the pool does not do it and another is of no pool: whichever can does.
