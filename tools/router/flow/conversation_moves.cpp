@@ -16,7 +16,8 @@ FaultKind kind_of(const AttemptDied& died) {
   return FaultKind::broke_off;
 }
 
-// The request is wrong, whoever is asked.
+// Says that the request is wrong, whoever is asked. Of an answer that goes on it says less: the
+// request was right for the engine that began it.
 bool is_the_clients(int status) {
   return status == 400 || status == 404 || status == 413 || status == 415 || status == 422;
 }
@@ -134,7 +135,7 @@ void Conversation::handle(AttemptDied& died) {
     ++counters_.slow_readers;
     return fail(std::move(died.error));
   }
-  if (is_the_clients(died.status) && speaks)
+  if (is_the_clients(died.status) && speaks && relay_.passed() == 0)
     return fail({Code::invalid_argument, std::move(died.error.message)});
   if (move_) move_->why = died.error.message;
   const Next next = relay_.died(turn);
