@@ -34,11 +34,18 @@ Conversation::Conversation(Fleet& fleet, Counters& counters, const ConversationO
       stops_(asked_.stop) {}
 
 Conversation::~Conversation() {
+  if (here_) ++counters_.gone;  // whoever reads for the client has stopped before the end
   finish();
   mail_->close();
 }
 
 Result<void> Conversation::begin(const Alive& alive) {
+  auto begun = arrive(alive);
+  if (!begun.ok() && begun.error().code != Code::cancelled) ++counters_.failed;
+  return begun;
+}
+
+Result<void> Conversation::arrive(const Alive& alive) {
   std::uint64_t tokens = body_.size() / kBytesOfAToken + 1;
   if (asked_.stays.empty()) {
     prompt_ = asked_.ids;

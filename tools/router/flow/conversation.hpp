@@ -4,7 +4,8 @@
 //
 // Threads: one, the client's; everything reaches it by its mailbox.
 // Ends:    with its last words, an error, or the caller's going: then every attempt is cut, at
-//          whatever step of a move, and the fleet knows it no more.
+//          whatever step of a move, and the fleet knows it no more. Whichever it is, it is counted
+//          once: answered, failed, or gone, as also one that is destroyed before its end.
 #pragma once
 
 #include <atomic>
@@ -72,6 +73,7 @@ class Conversation {
   using Clock = std::chrono::steady_clock;
 
   [[nodiscard]] Result<std::vector<TokenId>> find_ids(const EngineDoor& engine, const Alive& alive);
+  [[nodiscard]] Result<void> arrive(const Alive& alive);
   Error gone();
   void handle(Piece& piece);
   void handle(RawPart& part);
