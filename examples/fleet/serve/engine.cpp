@@ -71,7 +71,8 @@ void Engine::hang_up(const std::shared_ptr<Outbox>& out) {
 Result<void> Engine::order(Order order) {
   if (order.what == Order::What::sweep) {
     if (options_.cache.keeper.empty()) return {};  // nothing waits anywhere
-    auto swept = cancel_parcel(options_.cache.pool, order.name.request, options_.cache.keeper);
+    auto swept = cancel_parcel(options_.cache.pool, order.name.request, options_.cache.keeper,
+                               order.name.turn);
     if (!swept.ok() && swept.error().code == Code::not_found) return {};  // nothing waits
     return swept;
   }

@@ -174,8 +174,8 @@ class Engine {
     Arrival arrival{};
     Inbox::Time since{}, until{};  // then it begins with what is here
   };
-  std::list<Waking> waking_{};                      // arrivals whose memory is on its way back
-  std::map<std::uint64_t, std::string> parcels_{};  // given, and not heard of yet: of these ids
+  std::list<Waking> waking_{};                     // arrivals whose memory is on its way back
+  std::map<std::uint64_t, ParcelHead> parcels_{};  // given, and not heard of yet
   std::uint32_t rooms_ = 0;
   std::uint64_t last_ = 0;
   std::chrono::steady_clock::time_point end_{};  // of the last iteration

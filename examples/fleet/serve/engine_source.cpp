@@ -98,11 +98,10 @@ void Engine::begin_move(SequenceId id, const Order& order) {
                                             .block_tokens = options_.cache.tokens_per_block,
                                             .little_tokens = 2 * options_.cache.tokens_per_block});
   if (!move.ok()) return refuse(move.error().message);
-  // The higher turn ends what may still wait of an earlier move.
-  watch_->settled(sequence.name.request);
-  const auto parcel = cache_.pool().open({sequence.name.request, order.move}, order.to);
+  const ParcelHead head{sequence.name.request, order.move};
+  const auto parcel = cache_.pool().open(head, order.to);
   if (!parcel.ok()) return refuse(parcel.error().message);
-  parcels_[*parcel] = sequence.name.request;
+  parcels_[*parcel] = head;
   sequence.source = Source{.move = std::move(move).value(),
                            .parcel = *parcel,
                            .turn = sequence.name.turn,
@@ -162,7 +161,7 @@ void Engine::carry_out(SequenceId id, const migration::SourceOrder& order) {
       return close(id);
     case SourceCommand::withdraw:
       if (!parcels_.contains(sequence.source->parcel)) return;
-      if (sequence.source->closed) return watch_->sweep(sequence.name.request);
+      if (sequence.source->closed) return watch_->sweep(parcels_.at(sequence.source->parcel));
       return recall(sequence);
     case SourceCommand::release:
       return release(id);
@@ -183,7 +182,7 @@ void Engine::recall(Sequence& sequence) {
   if (recalled.ok() || recalled.error().code == Code::not_found) return;
   std::fprintf(stderr, "engine: %s: recall: %s\n", sequence.name.request.c_str(),
                recalled.error().message.c_str());
-  watch_->sweep(sequence.name.request);
+  watch_->sweep(parcels_.at(sequence.source->parcel));
   const std::lock_guard lock(mu_);
   ++status_.recalls_refused;
 }
@@ -241,9 +240,8 @@ void Engine::depart(SequenceId id) {
 void Engine::heard(const Delivery& delivery) {
   const auto found = parcels_.find(delivery.number);
   if (found == parcels_.end()) return;
-  const std::string id = std::move(found->second);
+  watch_->settled(found->second);
   parcels_.erase(found);
-  watch_->settled(id);
   if (delivery.outcome == Delivery::Outcome::confirmed) return;
   for (auto& [number, sequence] : sequences_) {
     if (!sequence.source || sequence.source->parcel != delivery.number) continue;

@@ -142,10 +142,11 @@ TEST(Fleet, AParcelThatNobodyTakesIsSweptByAnyEngineOfItsPool) {
   ASSERT_TRUE(becomes([&] {
     return std::ranges::all_of(fleet->engines(), [](const auto& one) { return one.state == "up"; });
   }));
-  fleet->sweep("p", "r");
+  fleet->sweep("p", "r", 4);
   const auto order = swept.get_future().get();
   EXPECT_EQ(order.at("order"), "sweep");
   EXPECT_EQ(order.at("request"), "r");
+  EXPECT_EQ(order.at("turn"), 4U);
   EXPECT_TRUE(becomes([&] { return fleet->counts().sweeps == 0; }));
   EXPECT_EQ(asked_a, 1);
   EXPECT_EQ(asked_alone, 0);
@@ -166,9 +167,7 @@ TEST(Fleet, ASweepWaitsForAnEngineThatCanDoIt) {
     return std::ranges::all_of(fleet->engines(), [](const auto& one) { return one.state == "up"; });
   }));
   a.reset();
-  fleet->sweep("p", "r");
-  fleet->sweep("p", "forgotten");
-  fleet->moves_again("p", "forgotten");
+  fleet->sweep("p", "r", 4);
   EXPECT_TRUE(becomes([&] { return fleet->counts().sweeps == 1; }));
   can = true;
   EXPECT_TRUE(becomes([&] { return fleet->counts().sweeps == 0; }));

@@ -114,10 +114,9 @@ class Fleet {
   // there.
   void goes_on_at(packing::RequestId request, const std::string& engine);
   void leave(packing::RequestId request);
-  // Parcels of requests by this name that wait in a pool are ended, by whichever of its engines is
-  // there; unless the request moves again.
-  void sweep(const std::string& pool, const std::string& request);
-  void moves_again(const std::string& pool, const std::string& request);
+  // Parcels of the request that wait in a pool, of moves up to this turn, are ended by whichever of
+  // its engines is there.
+  void sweep(const std::string& pool, const std::string& request, Turn up_to);
   // An engine that is up, another one each time, to ask for ids; unavailable if none is.
   [[nodiscard]] Result<std::shared_ptr<const EngineDoor>> any();
 

@@ -164,12 +164,8 @@ std::vector<std::shared_ptr<const EngineDoor>> Fleet::of_pool(const std::string&
   return found;
 }
 
-void Fleet::sweep(const std::string& pool, const std::string& request) {
-  sweeps_.add(pool, request);
-}
-
-void Fleet::moves_again(const std::string& pool, const std::string& request) {
-  sweeps_.forget(pool, request);
+void Fleet::sweep(const std::string& pool, const std::string& request, Turn up_to) {
+  sweeps_.add(pool, request, up_to);
 }
 
 Result<std::shared_ptr<const EngineDoor>> Fleet::model() const {

@@ -71,9 +71,10 @@ class Conversation {
 
  private:
   using Clock = std::chrono::steady_clock;
+  struct Move;
 
-  [[nodiscard]] Result<std::vector<TokenId>> find_ids(const EngineDoor& engine, const Alive& alive);
   [[nodiscard]] Result<void> arrive(const Alive& alive);
+  [[nodiscard]] Result<std::vector<TokenId>> find_ids(const EngineDoor& engine, const Alive& alive);
   Error gone();
   void handle(Piece& piece);
   void handle(RawPart& part);
@@ -103,6 +104,7 @@ class Conversation {
   void send(Turn to, EngineCall call, std::function<Mail(const Error&)> failed = {});
   [[nodiscard]] Errands& errands_to(const std::shared_ptr<const EngineDoor>& engine);
   void follow_kv(Next next);
+  void sweep(const Move& move);  // ends its parcel, should it wait for nobody
   void look_at_kv_move();
   void drop_attempts(const std::string& engine);  // "": of every engine
   void say(Piece& piece);

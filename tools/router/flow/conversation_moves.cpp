@@ -82,7 +82,6 @@ void Conversation::begin_move(const FleetOrder& order) {
     move_->source_engine = speaker->second->door();
     move_->source = relay_.speaker();
     move_->destination = last_kv_ = turn;
-    fleet_.moves_again(order.engine->kv.pool, name_);
   }
   start(order.engine, by_kv ? AttemptKind::receive : AttemptKind::warm, turn);
   if (by_kv) step("receive");
@@ -110,7 +109,7 @@ void Conversation::end_move(bool done) {
   if (!move_) return;
   const Move over = *std::exchange(move_, std::nullopt);
   if (done) counters_.moved(over.kind, Clock::now() - over.begun);
-  if (!done && over.ordered) fleet_.sweep(over.engine->kv.pool, name_);
+  if (!done && over.ordered) sweep(over);
   fleet_.move_over(id_, over.plan, over.kind, done, over.why);
 }
 
