@@ -69,5 +69,21 @@ TEST_F(SweepsOfRequests, AMoveThatFailsMeanwhileIsSweptAsWell) {
   EXPECT_EQ(asked(), (Asked{{"a", 4}, {"a", 6}}));
 }
 
+TEST_F(SweepsOfRequests, BeyondTheMostTheOldestIsForgottenAndCounted) {
+  sweeps_.add("p", "a", 1);
+  arrived_.acquire();
+  sweeps_.add("p", "z", 1);  // the oldest once "a" is done
+  go_on_.release();
+  arrived_.acquire();
+  EXPECT_TRUE(becomes([&] { return sweeps_.waiting() == 1; }));
+  for (std::size_t i = 0; i < Sweeps::kMost; ++i) sweeps_.add("p", "b" + std::to_string(i), 1);
+  EXPECT_EQ(sweeps_.waiting(), Sweeps::kMost);
+  EXPECT_EQ(sweeps_.forgotten(), 1U);
+  go_on_.release(1);
+  // "b0" is the first of the next round by its name, and still there.
+  arrived_.acquire();
+  EXPECT_EQ(asked().back(), (Asked::value_type{"b0", 1}));
+}
+
 }  // namespace
 }  // namespace aqua::router::test

@@ -73,7 +73,8 @@ struct RequestView {
 };
 struct FleetCounts {
   std::uint64_t requests = 0, waiting = 0;
-  std::uint64_t sweeps = 0;  // that no engine has done yet
+  std::uint64_t sweeps = 0;            // that no engine has done yet
+  std::uint64_t sweeps_forgotten = 0;  // because there were too many
   std::array<std::uint64_t, kMoveKindNames.size()> moves{}, moves_failed{};  // by Kind
   std::uint64_t recoveries = 0, plans = 0;
 };

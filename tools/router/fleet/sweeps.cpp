@@ -30,7 +30,11 @@ Sweeps::~Sweeps() {
 void Sweeps::add(const std::string& pool, const std::string& request, Turn up_to) {
   const MutexLock lock(mu_);
   const Name name{pool, request};
-  if (!due_.contains(name) && due_.size() >= kMost) due_.erase(due_.begin());
+  if (!due_.contains(name) && due_.size() >= kMost) {
+    due_.erase(std::ranges::min_element(due_, {},
+                                        [](const auto& entry) { return entry.second.wanted_as; }));
+    ++forgotten_;
+  }
   Sweep& sweep = due_[name];
   sweep.up_to = std::max(sweep.up_to, up_to);
   sweep.wanted_as = ++last_;
@@ -41,6 +45,11 @@ void Sweeps::add(const std::string& pool, const std::string& request, Turn up_to
 std::size_t Sweeps::waiting() const {
   const MutexLock lock(mu_);
   return due_.size();
+}
+
+std::uint64_t Sweeps::forgotten() const {
+  const MutexLock lock(mu_);
+  return forgotten_;
 }
 
 void Sweeps::run(const std::stop_token& stop) {

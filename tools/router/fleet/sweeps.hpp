@@ -42,11 +42,13 @@ class Sweeps {
   Sweeps& operator=(const Sweeps&) = delete;
 
   // What parcel of the request waits in the pool under this turn or a lower one is to end; that
-  // none does is as good. At most kMost are remembered: beyond them one is forgotten, whose
+  // none does is as good. At most kMost are remembered: beyond them the oldest is forgotten, whose
   // parcel waits for its role's next taker.
   void add(const std::string& pool, const std::string& request, Turn up_to);
   // That no engine has done yet.
   [[nodiscard]] std::size_t waiting() const;
+  // That were forgotten so far, because there were too many.
+  [[nodiscard]] std::uint64_t forgotten() const;
 
  private:
   using Name = std::pair<std::string, std::string>;  // pool, request
@@ -64,7 +66,7 @@ class Sweeps {
   mutable Mutex mu_;
   CondVar changed_;
   std::map<Name, Sweep> due_ AQUA_GUARDED_BY(mu_);
-  std::uint64_t last_ AQUA_GUARDED_BY(mu_) = 0;
+  std::uint64_t last_ AQUA_GUARDED_BY(mu_) = 0, forgotten_ AQUA_GUARDED_BY(mu_) = 0;
   bool added_ AQUA_GUARDED_BY(mu_) = false;  // since the last round
   bool over_ AQUA_GUARDED_BY(mu_) = false;
   std::jthread thread_;
