@@ -24,6 +24,12 @@ constexpr std::size_t kMostParcels = 64;
 // an answer that has more of them, however much room there is.
 constexpr std::uint64_t kMostIdsInNote = 512;
 
+// The parcel has ended already, and its delivery comes next: it was cancelled or superseded while
+// this process was stopped, say, or the keeper has died.
+bool its_delivery_tells(const Error& error) {
+  return error.code == Code::not_found || error.code == Code::unavailable;
+}
+
 std::string state_of(std::span<const Token> ids) {
   std::string bytes(ids.size_bytes(), '\0');
   if (!ids.empty()) std::memcpy(bytes.data(), ids.data(), bytes.size());
@@ -178,8 +184,7 @@ void Engine::carry_out(SequenceId id, const migration::SourceOrder& order) {
 // An open parcel that cannot be recalled is ended by its name, as one that is closed.
 void Engine::recall(Sequence& sequence) {
   const auto recalled = cache_.pool().recall(sequence.source->parcel);
-  // Not found: it is gone already, of which its delivery tells.
-  if (recalled.ok() || recalled.error().code == Code::not_found) return;
+  if (recalled.ok() || its_delivery_tells(recalled.error())) return;
   std::fprintf(stderr, "engine: %s: recall: %s\n", sequence.name.request.c_str(),
                recalled.error().message.c_str());
   watch_->sweep(parcels_.at(sequence.source->parcel));
@@ -212,8 +217,7 @@ void Engine::close(SequenceId id) {
   const auto closed =
       cache_.pool().close(source.parcel, BlockList(sequence.blocks).first(cache_.blocks_for(kv)),
                           kv, must(migration::encode(note), "note"), cache_.stream());
-  // Cancelled or superseded while this process was stopped, say: its delivery tells of that next.
-  if (!closed.ok() && closed.error().code == Code::not_found) return;
+  if (!closed.ok() && its_delivery_tells(closed.error())) return;
   must(closed, "close");
   source.closed = true;
 }
