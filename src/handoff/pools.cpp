@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aqua/handoff/pools.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -24,9 +25,10 @@ Result<std::vector<PoolStatus>> list_pools(const std::string& keeper) {
 }
 
 Result<void> cancel_parcel(const std::string& pool, const std::string& id,
-                           const std::string& keeper) {
+                           const std::string& keeper, std::uint64_t up_to) {
   AQUA_ASSIGN(PoolClient client, PoolClient::connect(keeper));
-  AQUA_TRY(client.call(pool_wire::Cancel{.pool = pool, .id = id}));
+  AQUA_TRY(
+      client.call(pool_wire::Cancel{.pool = pool, .id = id, .up_to = std::min(up_to, kMostTurn)}));
   return {};
 }
 

@@ -275,14 +275,14 @@ Result<void> ParcelBook::finish(MemberNumber taker, std::uint64_t number, Parcel
   return {};
 }
 
-Result<void> ParcelBook::cancel(const std::string& id) {
+Result<void> ParcelBook::cancel(const std::string& id, std::uint64_t up_to) {
   const auto known = turns_.find(id);
   bool any = false;
   if (known != turns_.end()) {
     const auto numbers = known->second.numbers;
     for (const std::uint64_t number : numbers) {
       Record& record = parcels_.at(number);
-      if (is_taken(record.state)) continue;
+      if (is_taken(record.state) || record.given_turn > up_to) continue;
       tell_giver(record, number, ParcelEvent::cancelled);
       tell_cut_off(number);
       end_parcel(number);

@@ -187,8 +187,9 @@ class ParcelBook {
   //   failed_precondition  the caller carries nothing
   [[nodiscard]] Result<void> tell_cut_off(MemberNumber courier, const std::string& role,
                                           const ParcelHead& head);
-  // Ends what nobody has taken of this id. not_found: there is nothing.
-  [[nodiscard]] Result<void> cancel(const std::string& id);
+  // Ends what nobody has taken of this id, of what was given under this turn or a lower one.
+  // not_found: there is nothing.
+  [[nodiscard]] Result<void> cancel(const std::string& id, std::uint64_t up_to = kMostTurn);
 
   // The connection of a member has closed: nobody can close what it fills, nor be given what it has
   // promised room for. What it has taken stays its own. (Not known: nothing.)

@@ -166,8 +166,8 @@ Result<void> PoolBook::finish(MemberNumber taker, std::uint64_t number, ParcelEv
   return {};
 }
 
-Result<void> PoolBook::cancel(const std::string& id) {
-  AQUA_TRY(parcels_.cancel(id));
+Result<void> PoolBook::cancel(const std::string& id, std::uint64_t up_to) {
+  AQUA_TRY(parcels_.cancel(id, up_to));
   drop_ended();
   return {};
 }

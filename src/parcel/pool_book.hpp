@@ -101,7 +101,7 @@ class PoolBook {
   // Ends a parcel that the member has taken, and lets go of its blocks.
   [[nodiscard]] Result<void> finish(MemberNumber taker, std::uint64_t number,
                                     ParcelEvent what = ParcelEvent::confirmed);
-  [[nodiscard]] Result<void> cancel(const std::string& id);
+  [[nodiscard]] Result<void> cancel(const std::string& id, std::uint64_t up_to = kMostTurn);
 
   // The connection of a member has closed. What it has is orphaned. (Not known: nothing.)
   void gone(MemberNumber member);

@@ -86,7 +86,7 @@ Json to_json(const Finish& asked) {
   return {{"op", "pool-finish"}, {"number", asked.number}, {"what", name_of(asked.what)}};
 }
 Json to_json(const Cancel& asked) {
-  return {{"op", "pool-cancel"}, {"pool", asked.pool}, {"id", asked.id}};
+  return {{"op", "pool-cancel"}, {"pool", asked.pool}, {"id", asked.id}, {"up_to", asked.up_to}};
 }
 Json to_json(const Leave& /*asked*/) {
   return {{"op", "pool-leave"}};
@@ -215,7 +215,11 @@ std::optional<PoolRequest> read_pool_request(JsonObject& object, std::string_vie
     if (!is_an_end(asked.what)) object.fail("what is nothing that a giver is told at last");
     return asked;
   }
-  if (operation == "cancel") return Cancel{.pool = read_pool(object), .id = object.text("id")};
+  if (operation == "cancel") {
+    Cancel asked{.pool = read_pool(object), .id = object.text("id")};
+    if (object.has("up_to")) asked.up_to = read_number(object, "up_to");
+    return asked;
+  }
   if (operation == "cut-off") {
     return TellCutOff{.role = object.text("role"), .head = read_head(object)};
   }

@@ -114,9 +114,11 @@ struct TellCutOff {
   std::string role;
   ParcelHead head;
 };
+// Ends what nobody has taken of the id and was given under this turn or a lower one.
 struct Cancel {
   std::string pool;
   std::string id;
+  std::uint64_t up_to = kMostTurn;
 };
 // The member has unmapped the pool.
 struct Leave {};

@@ -311,7 +311,10 @@ TEST_F(KvPoolTest, OperatorsCancelParcelsAndRemovePools) {
   EXPECT_EQ(pools().at(0).offered, 4U);
   EXPECT_EQ(code_of(cancel_parcel("small", "x", keeper_.socket())), "not_found");
   EXPECT_EQ(code_of(cancel_parcel("none", "a", keeper_.socket())), "not_found");
-  EXPECT_TRUE(cancel_parcel("small", "a", keeper_.socket()).ok());
+  EXPECT_EQ(code_of(cancel_parcel("small", "a", keeper_.socket(), 0)), "not_found")
+      << "it was given under a higher turn";
+  EXPECT_EQ(pools().at(0).offered, 4U);
+  EXPECT_TRUE(cancel_parcel("small", "a", keeper_.socket(), 1).ok());
   EXPECT_EQ(pools().at(0).offered, 2U);
   EXPECT_TRUE(remove_pool("small", keeper_.socket()).ok());
   EXPECT_EQ(code_of(remove_pool("small", keeper_.socket())), "not_found");

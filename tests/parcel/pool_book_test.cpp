@@ -146,6 +146,18 @@ TEST_F(Pool, OnlyWhatWaitsIsCancelled) {
   EXPECT_EQ(code_of(book_.cancel("r")), "not_found");
 }
 
+// To take it has raised its turn, which says nothing about when it was given.
+TEST_F(Pool, WhatWasGivenUnderAHigherTurnIsNotCancelled) {
+  offer("r", grant(kPrefill, 2), 5);
+  EXPECT_EQ(code_of(book_.cancel("r", 4)), "not_found");
+  EXPECT_EQ(book_.counts(), (PoolCounts{.free = 6, .offered = 2}));
+  ASSERT_EQ(accept(kDecode).size(), 1U);
+  book_.end(kDecode);
+  EXPECT_EQ(book_.counts(), (PoolCounts{.free = 6, .offered = 2}));
+  EXPECT_TRUE(book_.cancel("r", 5).ok());
+  EXPECT_EQ(book_.counts(), PoolCounts{.free = 8});
+}
+
 TEST_F(Pool, WordsThatCannotBeAreRefused) {
   const auto refused = [&](const std::string& role, const Parcel& parcel) {
     return code_of(book_.offer(kPrefill, role, parcel));

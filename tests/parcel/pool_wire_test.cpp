@@ -40,7 +40,7 @@ std::vector<PoolRequest> one_of_each() {
           Confirm{10},
           Accept{4},
           Finish{12, ParcelEvent::cancelled},
-          Cancel{"pool", "r"},
+          Cancel{"pool", "r", 7},
           Leave{},
           ListPools{32},
           RemovePool{"pool"},

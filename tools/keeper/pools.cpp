@@ -53,7 +53,7 @@ Result<Pools::Served> Pools::serve(const PacketPeer& from, const pool_wire::Pool
           return remove(asked.pool);
         } else if constexpr (std::is_same_v<Asked, pool_wire::Cancel>) {
           AQUA_ASSIGN(Pool* const pool, find(asked.pool));
-          AQUA_TRY(pool->book.cancel(asked.id));
+          AQUA_TRY(pool->book.cancel(asked.id, asked.up_to));
           hear(pool->book);
           wake(asked.pool, Wake::takers);
           settle(asked.pool);

@@ -14,6 +14,8 @@ using namespace aqua::literals;
 using example::must;
 
 constexpr std::chrono::seconds kPatience{60};
+// Without a keeper: for blocks that were just let go of, once the stream has come to that.
+constexpr std::chrono::seconds kOwnPatience{1};
 
 KvPoolOptions pool_options(const CacheOptions& options, const KvPoolShape& shape) {
   KvPoolOptions pool{.name = options.pool, .role = options.role, .shape = shape};
@@ -60,22 +62,30 @@ Cache::~Cache() {
   (void)emulated::destroy_stream(runtime_, stream_);
 }
 
-Blocks Cache::take(std::size_t count) {
+std::optional<Blocks> Cache::try_take(std::size_t count) {
+  if (count == 0) return Blocks{};
   if (own_) {
     auto taken = own_->take(count);
     if (!taken) throw example::Failure("blocks: more than this engine has");
     return *std::move(taken);
   }
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto begun = std::chrono::steady_clock::now();
   for (;;) {
     auto blocks = pool_->allocate(count);
     if (blocks.ok()) return std::move(blocks).value();
+    const auto waited = std::chrono::steady_clock::now() - begun;
+    if (keeper_is_away() && waited > kOwnPatience) return std::nullopt;
+    if (waited > kPatience) throw example::failure("blocks", blocks.error());
     // More are asked for in the background, and come within a round trip to the keeper. The watch
     // may take the news of it.
-    if (!pool_->is_connected() || std::chrono::steady_clock::now() > until)
-      throw example::failure("blocks", blocks.error());
     (void)pool_->wait(std::chrono::milliseconds(5));
   }
+}
+
+Blocks Cache::take(std::size_t count) {
+  auto taken = try_take(count);
+  if (!taken) throw example::Failure("blocks: none are left, and the keeper is away");
+  return *std::move(taken);
 }
 
 void Cache::release(const Blocks& blocks) {

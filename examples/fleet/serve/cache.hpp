@@ -38,6 +38,13 @@ class Cache {
   Cache& operator=(const Cache&) = delete;
 
   [[nodiscard]] bool has_pool() const { return pool_.has_value(); }
+  // The pool's keeper has died, or closed the connection: no further blocks come, and nothing is
+  // handed over, for as long as this process lives. What it has stays.
+  [[nodiscard]] bool keeper_is_away() const { return pool_ && !pool_->is_connected(); }
+  // Blocks of the pool that take() has at hand: all that are left, once the keeper is away.
+  [[nodiscard]] std::uint32_t idle_blocks() const {
+    return pool_ ? static_cast<std::uint32_t>(pool_->status().idle) : 0;
+  }
   [[nodiscard]] KvPool& pool() { return *pool_; }                     // where it has one
   [[nodiscard]] OwnBlocks* own() { return own_ ? &*own_ : nullptr; }  // where it has none
   [[nodiscard]] const OwnBlocks* own() const { return own_ ? &*own_ : nullptr; }
@@ -47,7 +54,9 @@ class Cache {
                                       options_.tokens_per_block);
   }
   // So many blocks of this engine's, which holds no more than its share: blocks until the pool has
-  // them. Failure: the keeper is away, or they do not come.
+  // them. nullopt: the keeper is away, and there are not so many left. Failure: they do not come.
+  [[nodiscard]] std::optional<Blocks> try_take(std::size_t count);
+  // As try_take(). Failure: also where that answers nothing.
   [[nodiscard]] Blocks take(std::size_t count);
   // Lets go of them; nothing is queued on them.
   void release(const Blocks& blocks);

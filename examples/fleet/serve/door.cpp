@@ -119,8 +119,10 @@ struct Door::Impl {
     });
     if (options.cache.keeper.empty()) return;  // it is of no pool
     const std::string keeper = std::filesystem::absolute(options.cache.keeper);
-    get("/aqua/v1/pool", [this, keeper] {
-      return Json{{"pool", keeper + "#" + options.cache.pool}, {"role", options.cache.role}};
+    server.Get("/aqua/v1/pool", [this, keeper](const httplib::Request&, httplib::Response& reply) {
+      if (engine.status().keeper_away) return refuse(reply, 404, "the keeper of its pool is away");
+      const Json pool{{"pool", keeper + "#" + options.cache.pool}, {"role", options.cache.role}};
+      reply.set_content(pool.dump(), kJson);
     });
   }
 
@@ -139,6 +141,7 @@ struct Door::Impl {
            line("fleet_prefilled_tokens_total", now.prefilled) +
            line("fleet_moved_in_total", now.moved_in) +
            line("fleet_recalls_refused_total", now.recalls_refused) +
+           line("fleet_keeper_away", now.keeper_away ? 1 : 0) +
            line("fleet_lent_bytes", now.lent_bytes) + line("fleet_wakes_total", now.wakes) +
            "fleet_wake_seconds_total " + std::to_string(now.wake_seconds) + "\n";
   }

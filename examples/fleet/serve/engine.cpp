@@ -33,7 +33,8 @@ Engine::Engine(Runtime& runtime, Inbox& inbox, Model& model, const Options& opti
       scheduler_(scheduler_of(options_)),
       kept_(cache_, options_.blocks / 4),
       steps_(options_.step, options_.stop ? SIGSTOP : SIGKILL),
-      inbox_(inbox) {
+      inbox_(inbox),
+      pool_blocks_(options_.blocks) {
   status_.blocks = options_.blocks;
   if (cache_.has_pool()) watch_.emplace(cache_.pool(), options_.cache, inbox_);
   thread_ = std::thread([this] {
@@ -60,7 +61,6 @@ std::string Engine::wait() {
 
 std::shared_ptr<Outbox> Engine::submit(Asked asked) {
   auto out = std::make_shared<Outbox>();
-  if (inbox_.closed()) out->refuse("the engine has failed");
   inbox_.post(Arrival{std::move(asked), out});
   return out;
 }
@@ -72,7 +72,8 @@ void Engine::hang_up(const std::shared_ptr<Outbox>& out) {
 Result<void> Engine::order(Order order) {
   if (order.what == Order::What::sweep) {
     if (options_.cache.keeper.empty()) return {};  // nothing waits anywhere
-    auto swept = cancel_parcel(options_.cache.pool, order.name.request, options_.cache.keeper);
+    auto swept = cancel_parcel(options_.cache.pool, order.name.request, options_.cache.keeper,
+                               order.name.turn);
     if (!swept.ok() && swept.error().code == Code::not_found) return {};  // nothing waits
     return swept;
   }
@@ -99,6 +100,7 @@ void Engine::tell_status() {
   status_.held = now.device_blocks_held;
   status_.rooms = rooms_;
   status_.kept = kept_.blocks();
+  status_.keeper_away = cache_.keeper_is_away();
   status_.requests = sequences_.size() + incoming_.size() + waking_.size();
   if (OwnBlocks* own = cache_.own()) status_.lent_bytes = own->lent_bytes();
 }
@@ -127,8 +129,6 @@ void Engine::run() {
     } else if (!batch.moves() && batch.too_large.empty()) {
       rest();
     }
-    if (cache_.has_pool() && !cache_.pool().is_connected())
-      throw example::Failure("the keeper is away");
   }
 }
 
@@ -148,6 +148,16 @@ void Engine::take_news() {
 void Engine::set_capacity() {
   const std::uint32_t taken = rooms_ + kept_.blocks(), here = blocks_here();
   scheduler_->set_device_blocks(here - std::min(taken, here));
+}
+
+// The keeper is away, and the batch wants more blocks than are left. From now on no more are
+// counted on than those that are with requests, kept, or at hand. The change voids the batch.
+void Engine::count_blocks() {
+  std::size_t here = cache_.idle_blocks() + kept_.blocks();
+  for (const auto& [id, sequence] : sequences_) here += sequence.blocks.size();
+  for (const Incoming& incoming : incoming_) here += incoming.sequence.blocks.size();
+  pool_blocks_ = std::min(options_.blocks, static_cast<std::uint32_t>(here));
+  set_capacity();
 }
 
 void Engine::handle(Arrival& arrival) {
@@ -227,15 +237,27 @@ void Engine::end(SequenceId id) {
 }
 
 void Engine::compute(const schedule::Batch& batch) {
+  const auto length = [this](SequenceId id) {
+    return static_cast<std::uint32_t>(sequences_.at(id).tokens.size());
+  };
+  const auto missing = [this](SequenceId id, std::uint32_t tokens) {
+    const std::size_t blocks = cache_.blocks_for(tokens), here = sequences_.at(id).blocks.size();
+    return blocks - std::min(blocks, here);
+  };
+  std::size_t wanted_blocks = 0;
+  for (const SequenceId id : batch.decodes) wanted_blocks += missing(id, length(id));
+  for (const schedule::PrefillChunk& chunk : batch.prefills)
+    wanted_blocks += missing(chunk.id, chunk.first + chunk.tokens);
+  const auto more = cache_.try_take(wanted_blocks);
+  if (!more) return count_blocks();
+  auto next_block = more->begin();
+
   std::vector<Work> work;
   std::vector<SequenceId> wanting;
   const auto add = [&](SequenceId id, std::uint32_t first, std::uint32_t count, bool wanted) {
     Sequence& sequence = sequences_.at(id);
-    const std::uint32_t blocks = cache_.blocks_for(first + count);
-    if (blocks > sequence.blocks.size()) {
-      const Blocks more = cache_.take(blocks - sequence.blocks.size());
-      sequence.blocks.insert(sequence.blocks.end(), more.begin(), more.end());
-    }
+    for (std::size_t left = missing(id, first + count); left > 0; --left)
+      sequence.blocks.push_back(*next_block++);
     work.push_back({.tokens = std::span(sequence.tokens).subspan(first, count),
                     .first = first,
                     .blocks = sequence.blocks,
@@ -244,8 +266,7 @@ void Engine::compute(const schedule::Batch& batch) {
                     .may_end = sequence.answer() >= sequence.least});
     if (wanted) wanting.push_back(id);
   };
-  for (const SequenceId id : batch.decodes)
-    add(id, static_cast<std::uint32_t>(sequences_.at(id).tokens.size()) - 1, 1, true);
+  for (const SequenceId id : batch.decodes) add(id, length(id) - 1, 1, true);
   std::uint64_t prefilled = 0;
   for (const schedule::PrefillChunk& chunk : batch.prefills) {
     add(chunk.id, chunk.first, chunk.tokens, chunk.last);

@@ -8,6 +8,9 @@
 // round of copies takes no time, and the hold begins at the boundary at which the move was ordered;
 // until another speaks the source has everything, and goes on without asking for anything back.
 //
+// Where the pool's keeper dies the engine goes on with the blocks that it has. It moves nothing by
+// KV any more, and counts no block that it would have to ask for.
+//
 // An engine whose KV is in memory of its own moves nothing by KV. While it has no request it lends
 // that memory; the next request wakes it by a reclaim, and begins once what it needs is back.
 //
@@ -51,6 +54,7 @@ struct EngineStatus {
   std::uint64_t lent_bytes = 0;
   std::uint64_t wakes = 0;  // requests that waited for lent memory
   double wake_seconds = 0;  // so long, together
+  bool keeper_away = false;
 };
 
 class Engine {
@@ -128,6 +132,7 @@ class Engine {
   // Its scheduler knows it no more.
   void end(SequenceId id);
   void set_capacity();
+  void count_blocks();
   void pace();
   void tell_status();
 
@@ -174,9 +179,10 @@ class Engine {
     Arrival arrival{};
     Inbox::Time since{}, until{};  // then it begins with what is here
   };
-  std::list<Waking> waking_{};                      // arrivals whose memory is on its way back
-  std::map<std::uint64_t, std::string> parcels_{};  // given, and not heard of yet: of these ids
+  std::list<Waking> waking_{};                     // arrivals whose memory is on its way back
+  std::map<std::uint64_t, ParcelHead> parcels_{};  // given, and not heard of yet
   std::uint32_t rooms_ = 0;
+  std::uint32_t pool_blocks_;  // that it may hold; fewer where the keeper is away
   std::uint64_t last_ = 0;
   std::chrono::steady_clock::time_point end_{};  // of the last iteration
   mutable std::mutex mu_;

@@ -20,6 +20,7 @@ using migration::DestinationEvent;
 // memory of this engine counts tokens that are there, so this is to be little beside them; the
 // source holds the answer before it outgrows its room.
 constexpr std::array<std::uint32_t, 2> kGrowth{128, 32};
+constexpr const char* kKeeperAway = "the keeper of its pool is away";
 
 std::vector<Token> ids_of(const std::string& state) {
   std::vector<Token> ids(state.size() / sizeof(Token));
@@ -36,6 +37,7 @@ Error senseless(const std::string& what) {
 void Engine::receive(Arrival& arrival) {
   if (!cache_.has_pool())
     return arrival.out->say(failed_event("its KV is in memory of the engine's own"), true);
+  if (cache_.keeper_is_away()) return arrival.out->say(failed_event(kKeeperAway), true);
   const Asked& asked = arrival.asked;
   const auto known = static_cast<std::uint32_t>(asked.prompt.size());
   std::uint32_t room = 0, blocks = 0;
@@ -109,6 +111,7 @@ void Engine::land(Incoming& incoming) {
 }
 
 Result<void> Engine::unpack(Incoming& incoming) {
+  if (cache_.keeper_is_away()) return Error{Code::unavailable, kKeeperAway};
   const Asked& asked = incoming.asked;
   const Parcel& parcel = *incoming.parcel;
   auto note = migration::decode(parcel.note, model_.name());

@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds kAskAgain{20};
 
 std::uint32_t Engine::blocks_here() const {
   const OwnBlocks* own = cache_.own();
-  return own == nullptr ? options_.blocks : std::min(options_.blocks, own->usable());
+  return own == nullptr ? pool_blocks_ : std::min(options_.blocks, own->usable());
 }
 
 // Waits for news; without a request for long enough it lends meanwhile.

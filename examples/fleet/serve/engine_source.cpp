@@ -24,6 +24,12 @@ constexpr std::size_t kMostParcels = 64;
 // an answer that has more of them, however much room there is.
 constexpr std::uint64_t kMostIdsInNote = 512;
 
+// The parcel has ended already, and its delivery comes next: it was cancelled or superseded while
+// this process was stopped, say, or the keeper has died.
+bool its_delivery_tells(const Error& error) {
+  return error.code == Code::not_found || error.code == Code::unavailable;
+}
+
 std::string state_of(std::span<const Token> ids) {
   std::string bytes(ids.size_bytes(), '\0');
   if (!ids.empty()) std::memcpy(bytes.data(), ids.data(), bytes.size());
@@ -98,11 +104,10 @@ void Engine::begin_move(SequenceId id, const Order& order) {
                                             .block_tokens = options_.cache.tokens_per_block,
                                             .little_tokens = 2 * options_.cache.tokens_per_block});
   if (!move.ok()) return refuse(move.error().message);
-  // The higher turn ends what may still wait of an earlier move.
-  watch_->settled(sequence.name.request);
-  const auto parcel = cache_.pool().open({sequence.name.request, order.move}, order.to);
+  const ParcelHead head{sequence.name.request, order.move};
+  const auto parcel = cache_.pool().open(head, order.to);
   if (!parcel.ok()) return refuse(parcel.error().message);
-  parcels_[*parcel] = sequence.name.request;
+  parcels_[*parcel] = head;
   sequence.source = Source{.move = std::move(move).value(),
                            .parcel = *parcel,
                            .turn = sequence.name.turn,
@@ -162,7 +167,7 @@ void Engine::carry_out(SequenceId id, const migration::SourceOrder& order) {
       return close(id);
     case SourceCommand::withdraw:
       if (!parcels_.contains(sequence.source->parcel)) return;
-      if (sequence.source->closed) return watch_->sweep(sequence.name.request);
+      if (sequence.source->closed) return watch_->sweep(parcels_.at(sequence.source->parcel));
       return recall(sequence);
     case SourceCommand::release:
       return release(id);
@@ -179,11 +184,10 @@ void Engine::carry_out(SequenceId id, const migration::SourceOrder& order) {
 // An open parcel that cannot be recalled is ended by its name, as one that is closed.
 void Engine::recall(Sequence& sequence) {
   const auto recalled = cache_.pool().recall(sequence.source->parcel);
-  // Not found: it is gone already, of which its delivery tells.
-  if (recalled.ok() || recalled.error().code == Code::not_found) return;
+  if (recalled.ok() || its_delivery_tells(recalled.error())) return;
   std::fprintf(stderr, "engine: %s: recall: %s\n", sequence.name.request.c_str(),
                recalled.error().message.c_str());
-  watch_->sweep(sequence.name.request);
+  watch_->sweep(parcels_.at(sequence.source->parcel));
   const std::lock_guard lock(mu_);
   ++status_.recalls_refused;
 }
@@ -213,8 +217,7 @@ void Engine::close(SequenceId id) {
   const auto closed =
       cache_.pool().close(source.parcel, BlockList(sequence.blocks).first(cache_.blocks_for(kv)),
                           kv, must(migration::encode(note), "note"), cache_.stream());
-  // Cancelled or superseded while this process was stopped, say: its delivery tells of that next.
-  if (!closed.ok() && closed.error().code == Code::not_found) return;
+  if (!closed.ok() && its_delivery_tells(closed.error())) return;
   must(closed, "close");
   source.closed = true;
 }
@@ -241,9 +244,8 @@ void Engine::depart(SequenceId id) {
 void Engine::heard(const Delivery& delivery) {
   const auto found = parcels_.find(delivery.number);
   if (found == parcels_.end()) return;
-  const std::string id = std::move(found->second);
+  watch_->settled(found->second);
   parcels_.erase(found);
-  watch_->settled(id);
   if (delivery.outcome == Delivery::Outcome::confirmed) return;
   for (auto& [number, sequence] : sequences_) {
     if (!sequence.source || sequence.source->parcel != delivery.number) continue;

@@ -39,15 +39,18 @@ class Inbox {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
+  // Once it is closed, refuses an arrival and drops everything else.
   void post(News news) {
     const std::lock_guard lock(mu_);
-    if (closed_) return;
+    if (closed_) return drop(news);
     news_.push_back(std::move(news));
     changed_.notify_all();
   }
+  // Nobody takes anything any more: arrivals that are here are refused.
   void close() {
     const std::lock_guard lock(mu_);
     closed_ = true;
+    for (const News& news : news_) drop(news);
     news_.clear();
     changed_.notify_all();
   }
@@ -76,6 +79,11 @@ class Inbox {
   }
 
  private:
+  static void drop(const News& news) {
+    if (const auto* arrival = std::get_if<Arrival>(&news))
+      arrival->out->refuse("the engine has failed");
+  }
+
   mutable std::mutex mu_;
   std::condition_variable changed_;
   std::vector<News> news_{};

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "aqua/handoff/pools.hpp"
@@ -32,30 +33,36 @@ class PoolWatch {
   PoolWatch(const PoolWatch&) = delete;
   PoolWatch& operator=(const PoolWatch&) = delete;
 
-  // Ends the parcel of this id that waits, now or once it does.
-  void sweep(std::string id) {
+  // Ends the parcel of this id and turn that waits, now or once it does.
+  void sweep(ParcelHead parcel) {
     const std::lock_guard lock(mu_);
-    swept_.insert(std::move(id));
+    swept_.insert(std::move(parcel));
   }
   // It has ended, or its taker has confirmed it.
-  void settled(const std::string& id) {
+  void settled(const ParcelHead& parcel) {
     const std::lock_guard lock(mu_);
-    swept_.erase(id);
+    swept_.erase(parcel);
   }
 
  private:
   static constexpr std::chrono::milliseconds kPatience{100};
+  struct ById {
+    bool operator()(const ParcelHead& a, const ParcelHead& b) const {
+      return std::tie(a.id, a.turn) < std::tie(b.id, b.turn);
+    }
+  };
 
   void run() {
     while (!over_) {
       if (pool_.wait(kPatience)) inbox_.post(PoolNews{});
-      std::set<std::string> due;
+      std::set<ParcelHead, ById> due;
       {
         const std::lock_guard lock(mu_);
         due = swept_;
       }
-      for (const std::string& id : due) {
-        if (cancel_parcel(options_.pool, id, options_.keeper).ok()) settled(id);
+      for (const ParcelHead& parcel : due) {
+        if (cancel_parcel(options_.pool, parcel.id, options_.keeper, parcel.turn).ok())
+          settled(parcel);
       }
       if (!pool_.is_connected()) return inbox_.post(PoolNews{});
     }
@@ -66,7 +73,7 @@ class PoolWatch {
   Inbox& inbox_;
   std::atomic<bool> over_{false};
   std::mutex mu_;
-  std::set<std::string> swept_{};
+  std::set<ParcelHead, ById> swept_{};
   std::thread thread_;
 };
 

@@ -23,7 +23,7 @@ struct Order {
     hurry,        // to the source: the move takes too long
     grant,        // to the destination: it speaks, from `position` on
     source_died,  // to the destination: has it all?
-    sweep,        // to anybody: end what parcel of the request waits
+    sweep,        // to anybody: end what parcels of the request wait, of moves up to its turn
   };
   What what{};
   AttemptName name{};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "aqua/export.h"
+#include "aqua/handoff/parcel.hpp"
 #include "aqua/result.hpp"
 
 namespace aqua {
@@ -46,9 +47,12 @@ struct PoolStatus {
 // SharedWeights::attach().
 [[nodiscard]] AQUA_API Result<std::vector<PoolStatus>> list_pools(const std::string& keeper = {});
 // Ends a parcel that nobody has taken: of a request that was cancelled, say. Its blocks are free
-// then. not_found: no such pool, or no such parcel waits.
+// then. One whose giver opened it under a turn above `up_to` stays: who gives up one move of a
+// request names its turn, and a later move of the same request is not touched however late this
+// comes. not_found: no such pool, or no such parcel waits.
 [[nodiscard]] AQUA_API Result<void> cancel_parcel(const std::string& pool, const std::string& id,
-                                                  const std::string& keeper = {});
+                                                  const std::string& keeper = {},
+                                                  std::uint64_t up_to = kMostTurn);
 // Says that nothing writes to the quarantined blocks of a pool any more: the device was idle since
 // the deaths, say. They are free then, and no parcel is in doubt. A wrong word costs bytes.
 // not_found: no such pool.

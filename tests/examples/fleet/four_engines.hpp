@@ -39,6 +39,16 @@ class Fleet {
     engines_[i].reset();
     engines_[i].emplace(keeper, std::string(1, static_cast<char>('a' + i)), line);
   }
+  // Until they have computed so often, together.
+  void await_iterations(double count) {
+    const auto iterations = [&] {
+      double sum = 0;
+      for (auto& engine : engines_) sum += engine->metric("fleet_iterations_total");
+      return sum;
+    };
+    const double before = iterations();
+    EXPECT_TRUE(becomes([&] { return iterations() > before + count; }));
+  }
   void expect_nothing_left() {
     for (auto& engine : engines_)
       EXPECT_TRUE(becomes([&] { return engine->holds_nothing(); })) << engine->url();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/examples/fleet/rig.hpp"
 
+#include <csignal>
 #include <cstdlib>
 #include <utility>
 
@@ -44,6 +45,11 @@ Place::~Place() {
 
 Keeper::Keeper() : child_({AQUA_KEEPER_PROGRAM, "--socket", place_.keeper()}) {
   EXPECT_NE(child_.read_line().find("listening"), std::string::npos);
+}
+
+void Keeper::kill() {
+  child_.signal(SIGKILL);
+  EXPECT_EQ(child_.wait(), 128 + SIGKILL);
 }
 
 bool Keeper::holds_nothing() const {

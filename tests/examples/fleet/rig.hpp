@@ -45,6 +45,8 @@ class Keeper {
   // Whether nothing of any request is left in the pool: no parcel waits, nothing is shared. The
   // blocks that members have ahead are theirs.
   [[nodiscard]] bool holds_nothing() const;
+  // By SIGKILL; its pools end with it.
+  void kill();
 
  private:
   Place place_;

@@ -118,13 +118,7 @@ TEST(DeathOfTheRouter, StoppedInTheMiddleOfMovesItGoesOn) {
     EXPECT_TRUE(becomes([&] { return fleet.router->metric("aqua_router_requests") >= 8; }));
     move_around(*fleet.router, random, 4, false);
     fleet.router->child.stop();
-    const auto iterations = [&] {
-      double sum = 0;
-      for (std::size_t i = 0; i < 4; ++i) sum += fleet.engine(i).metric("fleet_iterations_total");
-      return sum;
-    };
-    const double before = iterations();
-    EXPECT_TRUE(becomes([&] { return iterations() > before + 20; }));
+    fleet.await_iterations(20);
     fleet.router->child.signal(SIGCONT);
   }
   clients.expect_all_right();

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -297,6 +298,20 @@ TEST_F(HostileEngine, ThatRefusesForItsClientsFaultIsQuoted) {
   const Answer answer = ask(router.url(), request_of(some_prompt(1, 20), 1, 20));
   EXPECT_EQ(answer.status, 400);
   EXPECT_THAT(answer.error, HasSubstr("as the script has it"));
+}
+
+// The request was right for the engine that began the answer.
+TEST_F(HostileEngine, ThatRefusesToGoOnWithAnAnswerIsNotItsClientsFault) {
+  std::atomic<bool> broke_off{false};
+  bad_.script({}, [&](std::uint32_t token) -> std::string {
+    if (token < 10 || broke_off.exchange(true)) return "";
+    bad_.refuses = true;
+    return "cut";
+  });
+  const RouterProcess router({bad_.url()});
+  EXPECT_EQ(ask(router.url(), request_of(some_prompt(1, 20), 1, 40)),
+            expected_answer(some_prompt(1, 20), 1, 40));
+  EXPECT_EQ(router.metric("aqua_router_engine_faults_total", "refused"), 1);
 }
 
 TEST_F(HostileEngine, ThatIsAloneAndAlwaysBreaksOffIsGivenUp) {

@@ -74,8 +74,8 @@ TEST(KvMoves, OrdersSayTheAttemptAndWhatIsToBecomeOfIt) {
             Json::parse(R"({"order":"resume","request":"r","turn":3,"move":4})"));
   EXPECT_EQ(Json::parse(plain_order("abandon", {"r", 3}).body),
             Json::parse(R"({"order":"abandon","request":"r","turn":3})"));
-  EXPECT_EQ(Json::parse(sweep_order("r").body),
-            Json::parse(R"({"order":"sweep","request":"r","turn":0})"));
+  EXPECT_EQ(Json::parse(sweep_order({"r", 4}).body),
+            Json::parse(R"({"order":"sweep","request":"r","turn":4})"));
 }
 
 }  // namespace

@@ -119,6 +119,7 @@ class ScriptedEngine {
   }
 
   std::atomic<int> status{200};           // of answers
+  std::atomic<bool> refuses{false};       // the next one, with 400
   std::atomic<int> asked{0}, running{0};  // answers, warm-ups among them
   std::atomic<int> warm_ups{0};
   std::atomic<int> stalled{0};  // calls that ran into it, so far
@@ -148,8 +149,8 @@ class ScriptedEngine {
   }
   void answer(const httplib::Request& http, httplib::Response& reply) {
     ++asked;
-    reply.status = status;
-    if (status != 200) {
+    reply.status = refuses.exchange(false) ? 400 : status.load();
+    if (reply.status != 200) {
       reply.set_content(R"({"error":{"message":"as the script has it"}})", "application/json");
       return;
     }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sweeps of requests that move again while engines are being asked. The engine is the test's own,
-// and answers when it is told to.
+// Sweeps of requests while engines are being asked. The engine is the test's own, and answers when
+// it is told to.
 #include "tools/router/fleet/sweeps.hpp"
 
 #include <gtest/gtest.h>
 
-#include <future>
 #include <memory>
 #include <mutex>
 #include <semaphore>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/tools/router/live.hpp"
@@ -24,22 +24,23 @@ class SweepsOfRequests : public ::testing::Test {
     engine_.obey([this](const nlohmann::json& order) {
       {
         const std::lock_guard lock(mu_);
-        asked_.push_back(order.at("request"));
+        asked_.emplace_back(order.at("request"), order.at("turn"));
       }
       arrived_.release();
       go_on_.acquire();
       return 200;
     });
   }
-  ~SweepsOfRequests() override { go_on_.release(100); }
+  ~SweepsOfRequests() override { go_on_.release(Sweeps::kMost + 100); }
 
-  [[nodiscard]] std::vector<std::string> asked() {
+  using Asked = std::vector<std::pair<std::string, Turn>>;
+  [[nodiscard]] Asked asked() {
     const std::lock_guard lock(mu_);
     return asked_;
   }
 
   std::mutex mu_;
-  std::vector<std::string> asked_{};
+  Asked asked_{};
   std::counting_semaphore<> arrived_{0}, go_on_{0};
   ScriptedEngine engine_;
   const std::shared_ptr<const EngineDoor> door_ =
@@ -48,53 +49,40 @@ class SweepsOfRequests : public ::testing::Test {
                  std::chrono::milliseconds(10)};
 };
 
-TEST_F(SweepsOfRequests, WhatMovesAgainIsNotSweptThoughItsRoundHasBegun) {
-  sweeps_.add("p", "a");
+// The sweep names the turn of the move that failed, so that it does no harm to a later one.
+TEST_F(SweepsOfRequests, NameTheTurnUpToWhichParcelsEnd) {
+  sweeps_.add("p", "a", 4);
   arrived_.acquire();
-  for (const char* request : {"b", "c"}) sweeps_.add("p", request);
-  go_on_.release();
-  arrived_.acquire();  // b and c are of one round
-  sweeps_.forget("p", "c");
+  for (const Turn turn : {Turn{7}, Turn{5}}) sweeps_.add("p", "b", turn);
   go_on_.release(2);
   EXPECT_TRUE(becomes([&] { return sweeps_.waiting() == 0; }));
-  sweeps_.add("p", "d");
-  EXPECT_TRUE(becomes([&] { return sweeps_.waiting() == 0; }));
-  EXPECT_EQ(asked(), (std::vector<std::string>{"a", "b", "d"}));
+  EXPECT_EQ(asked(), (Asked{{"a", 4}, {"b", 7}})) << "the highest of a request's is enough";
 }
 
 // What was asked for before says nothing of the parcel of the later move.
 TEST_F(SweepsOfRequests, AMoveThatFailsMeanwhileIsSweptAsWell) {
-  sweeps_.add("p", "a");
+  sweeps_.add("p", "a", 4);
   arrived_.acquire();
-  sweeps_.add("p", "a");
+  sweeps_.add("p", "a", 6);
   go_on_.release(2);
   EXPECT_TRUE(becomes([&] { return sweeps_.waiting() == 0; }));
-  EXPECT_EQ(asked(), (std::vector<std::string>{"a", "a"}));
+  EXPECT_EQ(asked(), (Asked{{"a", 4}, {"a", 6}}));
 }
 
-// What an engine is asked for just now would end the parcel of the next move.
-TEST_F(SweepsOfRequests, WhoMovesAgainWaitsForTheEngineThatIsAsked) {
-  sweeps_.add("p", "a");
+TEST_F(SweepsOfRequests, BeyondTheMostTheOldestIsForgottenAndCounted) {
+  sweeps_.add("p", "a", 1);
   arrived_.acquire();
-  auto forgotten = std::async(std::launch::async, [&] { sweeps_.forget("p", "a"); });
-  EXPECT_EQ(forgotten.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  sweeps_.add("p", "z", 1);  // the oldest once "a" is done
   go_on_.release();
-  forgotten.get();
-  EXPECT_EQ(sweeps_.waiting(), 0U);
-}
-
-// No byte now and then makes its time longer.
-TEST_F(SweepsOfRequests, WhoMovesAgainDoesNotWaitForAnAnswerThatDrips) {
-  engine_.stall_at(kOrdersPath, ScriptedEngine::Stall::drips);
-  sweeps_.add("p", "a");
-  ASSERT_TRUE(becomes([&] { return engine_.stalled > 0; }));
-  auto forgotten = std::async(std::launch::async, [&] { sweeps_.forget("p", "a"); });
-  EXPECT_EQ(forgotten.wait_for(std::chrono::seconds(30)), std::future_status::ready);
-  engine_.stall_at("", {});
-  go_on_.release();
-  sweeps_.add("p", "b");
-  EXPECT_TRUE(becomes([&] { return sweeps_.waiting() == 0; }));
-  EXPECT_EQ(asked(), (std::vector<std::string>{"b"})) << "the old one is not asked for again";
+  arrived_.acquire();
+  EXPECT_TRUE(becomes([&] { return sweeps_.waiting() == 1; }));
+  for (std::size_t i = 0; i < Sweeps::kMost; ++i) sweeps_.add("p", "b" + std::to_string(i), 1);
+  EXPECT_EQ(sweeps_.waiting(), Sweeps::kMost);
+  EXPECT_EQ(sweeps_.forgotten(), 1U);
+  go_on_.release(1);
+  // "b0" is the first of the next round by its name, and still there.
+  arrived_.acquire();
+  EXPECT_EQ(asked().back(), (Asked::value_type{"b0", 1}));
 }
 
 }  // namespace

@@ -93,7 +93,8 @@ Result<void> Fleet::settle(RequestId id, Request& request) {
   return {};
 }
 
-// Nothing of it is anywhere. Where no engine is up it waits, parked, for one.
+// Finds a place for a request that no engine has any more. Where no engine is up, or none is large
+// enough, the request is parked: each plan tries again.
 void Fleet::begin_anew(RequestId id, Request& request) {
   if (!request.pinned && !request.parked) (void)packer_->ended(id);
   request.pinned = false;
@@ -153,7 +154,7 @@ RequestId Fleet::again(RequestId old, const std::string& name, FaultKind kind,
   request.at = request.to = packing::no_engine;
   request.who.tokens = std::max(request.who.tokens, request.who.mail->held_tokens.load());
   Request& kept = requests_[id] = std::move(request);
-  // Where no engine is up, or none is large enough now, one may be soon.
+  // Where no engine is up, or none is large enough, each plan tries again.
   if (!settle(id, kept).ok()) kept.parked = true;
   begin_moves();
   return id;
@@ -174,7 +175,7 @@ void Fleet::move_over(RequestId id, std::uint64_t plan, migration::Kind kind, bo
     }
     if (plan != 0) (void)(done ? packer_->moved(id, plan) : packer_->failed(id, plan));
     if (done && request.to == packing::no_engine) {
-      begin_anew(id, request);  // its destination went down before this was told
+      begin_anew(id, request);  // the destination went down before its move was told to be done
     } else if (done) {
       request.at = request.to;
     }
@@ -197,7 +198,8 @@ void Fleet::goes_on_at(RequestId id, const std::string& name) {
   request.parked = false;
   request.at = engine->id;
   request.to = packing::no_engine;
-  // Down by now: its end at the request was told before it was known to be there.
+  // The engine has gone down meanwhile. down() has told those requests that were known to be on it,
+  // of which this was none.
   if (!engine->door) begin_anew(id, request);
   set_capacities();
   begin_moves();
@@ -260,6 +262,7 @@ FleetCounts Fleet::counts() const {
   FleetCounts counts = counts_;
   counts.requests = requests_.size();
   counts.sweeps = sweeps_.waiting();
+  counts.sweeps_forgotten = sweeps_.forgotten();
   for (const auto& [id, request] : requests_) counts.waiting += request.at == packing::no_engine;
   return counts;
 }

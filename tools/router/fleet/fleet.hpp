@@ -8,8 +8,8 @@
 // Silence is no death, but nobody waits for it: an engine that misses its health checks is down,
 // and its requests are continued elsewhere under higher turns. What it still says is not heard.
 //
-// A request that an operator has moved is his: the packer knows it no more, and what it holds is
-// taken off the engine's capacity.
+// A request that an operator has moved stays where he has moved it (`pinned`): the packer does not
+// know it any more, and what it holds is taken off the capacity of its engine.
 //
 // Threads: every method may be called concurrently. One of its own makes the plans, one for each
 //          engine watches its health.
@@ -73,7 +73,8 @@ struct RequestView {
 };
 struct FleetCounts {
   std::uint64_t requests = 0, waiting = 0;
-  std::uint64_t sweeps = 0;  // that no engine has done yet
+  std::uint64_t sweeps = 0;            // that no engine has done yet
+  std::uint64_t sweeps_forgotten = 0;  // because there were too many
   std::array<std::uint64_t, kMoveKindNames.size()> moves{}, moves_failed{};  // by Kind
   std::uint64_t recoveries = 0, plans = 0;
 };
@@ -98,24 +99,25 @@ class Fleet {
   // An order to begin comes by the mailbox, now or once there is room. unavailable: no engine is
   // up, or too many requests are here; invalid_argument: larger than every engine.
   [[nodiscard]] Result<packing::RequestId> arrive(Newcomer newcomer);
-  // Its attempt on `engine` has died: what it was there is over, and another place is looked for,
-  // for as long as the request waits, under another number.
+  // The request's attempt on `engine` has died, and another place is looked for until the request
+  // leaves. Answers the number that the request has from now on: orders by the old one are void.
   [[nodiscard]] packing::RequestId again(packing::RequestId request, const std::string& engine,
                                          FaultKind kind, const std::string& why);
-  // Its move to `engine` has failed there; say move_over() too.
+  // Counts a fault of `engine`, where a move of the request to it has failed. Does not end the
+  // move: move_over() does.
   void fault(packing::RequestId request, const std::string& engine, FaultKind kind,
              const std::string& why);
   // The move by `plan` is over; 0: an operator's. `kind`: as it was made, or meant to be. `why` it
   // failed, for operators.
   void move_over(packing::RequestId request, std::uint64_t plan, migration::Kind kind, bool done,
                  const std::string& why = {});
-  // Its engine has died and it goes on on this one, which had its KV: plans leave it there.
+  // The request's engine has died, and it goes on at `engine`, which had its KV: plans leave it
+  // there.
   void goes_on_at(packing::RequestId request, const std::string& engine);
   void leave(packing::RequestId request);
-  // Parcels of requests by this name that wait in a pool are ended, by whichever of its engines is
-  // there; unless the request moves again.
-  void sweep(const std::string& pool, const std::string& request);
-  void moves_again(const std::string& pool, const std::string& request);
+  // Parcels of the request that wait in a pool, of moves up to this turn, are ended by whichever of
+  // its engines is there.
+  void sweep(const std::string& pool, const std::string& request, Turn up_to);
   // An engine that is up, another one each time, to ask for ids; unavailable if none is.
   [[nodiscard]] Result<std::shared_ptr<const EngineDoor>> any();
 

@@ -100,10 +100,13 @@ void Fleet::down(Engine& engine) {
     order(id, OrderKind::gone, engine.id);
     if (request.at == engine.id) request.at = packing::no_engine;
     if (request.to == engine.id) request.to = packing::no_engine;
-    if (request.pinned && request.at == packing::no_engine) begin_anew(id, request);
   }
   engine.door = nullptr;
   (void)packer_->lost(engine.id);
+  // Only once the packer knows of the death: it would choose the dead engine again.
+  for (auto& [id, request] : requests_) {
+    if (request.pinned && request.at == packing::no_engine) begin_anew(id, request);
+  }
   wanted_ = true;
   changed_.notify_all();
 }
@@ -161,12 +164,8 @@ std::vector<std::shared_ptr<const EngineDoor>> Fleet::of_pool(const std::string&
   return found;
 }
 
-void Fleet::sweep(const std::string& pool, const std::string& request) {
-  sweeps_.add(pool, request);
-}
-
-void Fleet::moves_again(const std::string& pool, const std::string& request) {
-  sweeps_.forget(pool, request);
+void Fleet::sweep(const std::string& pool, const std::string& request, Turn up_to) {
+  sweeps_.add(pool, request, up_to);
 }
 
 Result<std::shared_ptr<const EngineDoor>> Fleet::model() const {

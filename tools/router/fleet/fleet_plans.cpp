@@ -52,7 +52,7 @@ void Fleet::carry_out(const packing::Plan& plan) {
   }
 }
 
-// Those of the lowest stage that is not over.
+// Begins the moves of the lowest stage, unless moves of an earlier one are under way.
 void Fleet::begin_moves() {
   while (!pending_.empty()) {
     std::uint32_t stage = UINT32_MAX;
@@ -82,7 +82,7 @@ void Fleet::begin_move(const PendingMove& pending) {
     (void)packer_->failed(move.request, pending.plan);
     return;
   }
-  if (move.dropped) {  // nothing of it is left to move
+  if (move.dropped) {  // its KV is gone already: the engine computes it anew
     place(move.request, move.to);
     (void)packer_->moved(move.request, pending.plan);
     return;

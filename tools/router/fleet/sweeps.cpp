@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/router/fleet/sweeps.hpp"
 
+#include <algorithm>
+
 #include "tools/http/http_client.hpp"
 #include "tools/router/speech/kv_moves.hpp"
 
 namespace aqua::router {
 namespace {
 
-constexpr std::size_t kMostSweeps = 4096;
 constexpr std::chrono::seconds kSweepPatience{2};
 
 }  // namespace
@@ -26,19 +27,19 @@ Sweeps::~Sweeps() {
   thread_.request_stop();
 }
 
-void Sweeps::add(const std::string& pool, const std::string& request) {
+void Sweeps::add(const std::string& pool, const std::string& request, Turn up_to) {
   const MutexLock lock(mu_);
-  if (due_.size() >= kMostSweeps) due_.erase(due_.begin());
-  due_[{pool, request}] = ++last_;
+  const Name name{pool, request};
+  if (!due_.contains(name) && due_.size() >= kMost) {
+    due_.erase(std::ranges::min_element(due_, {},
+                                        [](const auto& entry) { return entry.second.wanted_as; }));
+    ++forgotten_;
+  }
+  Sweep& sweep = due_[name];
+  sweep.up_to = std::max(sweep.up_to, up_to);
+  sweep.wanted_as = ++last_;
   added_ = true;
   changed_.notify_all();
-}
-
-void Sweeps::forget(const std::string& pool, const std::string& request) {
-  const MutexLock lock(mu_);
-  const Sweep sweep{pool, request};
-  due_.erase(sweep);
-  while (asked_ == sweep) changed_.wait(mu_);
 }
 
 std::size_t Sweeps::waiting() const {
@@ -46,9 +47,14 @@ std::size_t Sweeps::waiting() const {
   return due_.size();
 }
 
+std::uint64_t Sweeps::forgotten() const {
+  const MutexLock lock(mu_);
+  return forgotten_;
+}
+
 void Sweeps::run(const std::stop_token& stop) {
   for (;;) {
-    Sweeping round;
+    std::map<Name, Sweep> round;
     {
       const MutexLock lock(mu_);
       const auto until = std::chrono::steady_clock::now() + again_;
@@ -63,44 +69,26 @@ void Sweeps::run(const std::stop_token& stop) {
       added_ = false;
       round = due_;
     }
-    for (const auto& wanted : round) {
-      if (!carry_out(wanted, stop)) continue;
+    for (const auto& [name, sweep] : round) {
+      if (!carry_out(name, sweep.up_to, stop)) continue;
       const MutexLock lock(mu_);
-      if (is_wanted(wanted)) due_.erase(wanted.first);
+      const auto found = due_.find(name);
+      // One that was wanted again meanwhile may be of a later move.
+      if (found != due_.end() && found->second.wanted_as == sweep.wanted_as) due_.erase(found);
     }
   }
 }
 
-bool Sweeps::is_wanted(const Sweeping::value_type& wanted) const {
-  const auto now = due_.find(wanted.first);
-  return now != due_.end() && now->second == wanted.second;
-}
-
-bool Sweeps::begin_asking(const Sweeping::value_type& wanted) {
-  const MutexLock lock(mu_);
-  if (!is_wanted(wanted)) return false;
-  asked_ = wanted.first;
-  return true;
-}
-
-void Sweeps::end_asking() {
-  const MutexLock lock(mu_);
-  asked_.reset();
-  changed_.notify_all();
-}
-
-bool Sweeps::carry_out(const Sweeping::value_type& wanted, const std::stop_token& stop) {
-  const auto& [pool, request] = wanted.first;
-  const EngineCall call = sweep_order(request);
+bool Sweeps::carry_out(const Name& name, Turn up_to, const std::stop_token& stop) const {
+  const auto& [pool, request] = name;
+  const EngineCall call = sweep_order({request, up_to});
   for (const auto& engine : engines_(pool)) {
-    if (!begin_asking(wanted)) return false;
     http::HttpClient client(engine->url, {.api_key = engine->api_key,
                                           .timeout = kSweepPatience,
                                           .whole = kSweepPatience,
                                           .stop = stop});
     const auto reply = client.post(call.path, call.body,
                                    [](std::string_view, auto) { return http::Heard::something; });
-    end_asking();
     if (reply.ok() && reply->status == 200) return true;
     if (stop.stop_requested()) return false;
   }

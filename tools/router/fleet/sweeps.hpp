@@ -3,7 +3,10 @@
 // engines have died. Any engine of the pool can end one; whoever is asked may be dead itself, so
 // that the engines are asked one after another, and again, until one of them has done it.
 //
-// Threads: every method may be called concurrently. One of its own asks the engines.
+// A sweep names the turn of the move that failed. Parcels of later moves have higher turns and are
+// not touched, so that a request moves again without waiting for the sweep of an earlier move.
+//
+// Threads: every method may be called concurrently; none waits. One of its own asks the engines.
 // Owns:    no connection between two sweeps. What is left when it is destroyed is not swept.
 #pragma once
 
@@ -13,7 +16,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -27,6 +29,8 @@ namespace aqua::router {
 
 class Sweeps {
  public:
+  static constexpr std::size_t kMost = 4096;
+
   // The engines of a pool that are up. Called on the sweeps' thread.
   using EnginesOf =
       std::function<std::vector<std::shared_ptr<const EngineDoor>>(const std::string& pool)>;
@@ -37,37 +41,33 @@ class Sweeps {
   Sweeps(const Sweeps&) = delete;
   Sweeps& operator=(const Sweeps&) = delete;
 
-  // What parcel of the request waits in the pool is to end; that none does is as good. At most 4096
-  // are remembered: beyond them one is forgotten, whose parcel waits for its role's next taker.
-  void add(const std::string& pool, const std::string& request);
-  // The request moves again: its next parcel, of a higher turn, ends the earlier one. No engine is
-  // asked from now on. One that is asked just now is waited for, since it would end the next
-  // parcel: until it has answered, or its time of two seconds is over and the connection is cut.
-  void forget(const std::string& pool, const std::string& request);
+  // What parcel of the request waits in the pool under this turn or a lower one is to end; that
+  // none does is as good. At most kMost are remembered: beyond them the oldest is forgotten, whose
+  // parcel waits for its role's next taker.
+  void add(const std::string& pool, const std::string& request, Turn up_to);
   // That no engine has done yet.
   [[nodiscard]] std::size_t waiting() const;
+  // That were forgotten so far, because there were too many.
+  [[nodiscard]] std::uint64_t forgotten() const;
 
  private:
-  using Sweep = std::pair<std::string, std::string>;  // pool, request
-  using Sweeping = std::map<Sweep, std::uint64_t>;    // by which add() each was wanted
+  using Name = std::pair<std::string, std::string>;  // pool, request
+  struct Sweep {
+    Turn up_to = kNoTurn;
+    std::uint64_t wanted_as = 0;  // the number of the last add() of it
+  };
 
   void run(const std::stop_token& stop);
   // Whether an engine has done it.
-  [[nodiscard]] bool carry_out(const Sweeping::value_type& wanted, const std::stop_token& stop);
-  // An engine is asked, if it is still wanted; and has answered, or has not in time.
-  [[nodiscard]] bool begin_asking(const Sweeping::value_type& wanted);
-  void end_asking();
-  // It was neither forgotten nor, after that, wanted once more.
-  [[nodiscard]] bool is_wanted(const Sweeping::value_type& wanted) const AQUA_REQUIRES(mu_);
+  [[nodiscard]] bool carry_out(const Name& name, Turn up_to, const std::stop_token& stop) const;
 
   const EnginesOf engines_;
   const std::chrono::milliseconds again_;
   mutable Mutex mu_;
   CondVar changed_;
-  Sweeping due_ AQUA_GUARDED_BY(mu_);
-  std::uint64_t last_ AQUA_GUARDED_BY(mu_) = 0;
-  std::optional<Sweep> asked_ AQUA_GUARDED_BY(mu_);  // of an engine, just now
-  bool added_ AQUA_GUARDED_BY(mu_) = false;          // since the last round
+  std::map<Name, Sweep> due_ AQUA_GUARDED_BY(mu_);
+  std::uint64_t last_ AQUA_GUARDED_BY(mu_) = 0, forgotten_ AQUA_GUARDED_BY(mu_) = 0;
+  bool added_ AQUA_GUARDED_BY(mu_) = false;  // since the last round
   bool over_ AQUA_GUARDED_BY(mu_) = false;
   std::jthread thread_;
 };

@@ -34,11 +34,18 @@ Conversation::Conversation(Fleet& fleet, Counters& counters, const ConversationO
       stops_(asked_.stop) {}
 
 Conversation::~Conversation() {
+  if (here_) ++counters_.gone;  // whoever reads for the client has stopped before the end
   finish();
   mail_->close();
 }
 
 Result<void> Conversation::begin(const Alive& alive) {
+  auto begun = arrive(alive);
+  if (!begun.ok() && begun.error().code != Code::cancelled) ++counters_.failed;
+  return begun;
+}
+
+Result<void> Conversation::arrive(const Alive& alive) {
   std::uint64_t tokens = body_.size() / kBytesOfAToken + 1;
   if (asked_.stays.empty()) {
     prompt_ = asked_.ids;
@@ -177,7 +184,7 @@ void Conversation::cut_all_but(Turn first, Turn second) {
 void Conversation::finish() {
   relay_.end();
   // Its engines end what they have of the move as their streams are cut, if they are alive.
-  if (here_ && move_ && move_->ordered) fleet_.sweep(move_->engine->kv.pool, name_);
+  if (here_ && move_ && move_->ordered) sweep(*move_);
   cut_all_but(kNoTurn, kNoTurn);
   if (std::exchange(here_, false)) fleet_.leave(id_);
 }

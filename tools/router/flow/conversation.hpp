@@ -4,7 +4,8 @@
 //
 // Threads: one, the client's; everything reaches it by its mailbox.
 // Ends:    with its last words, an error, or the caller's going: then every attempt is cut, at
-//          whatever step of a move, and the fleet knows it no more.
+//          whatever step of a move, and the fleet knows it no more. Whichever it is, it is counted
+//          once: answered, failed, or gone, as also one that is destroyed before its end.
 #pragma once
 
 #include <atomic>
@@ -70,7 +71,9 @@ class Conversation {
 
  private:
   using Clock = std::chrono::steady_clock;
+  struct Move;
 
+  [[nodiscard]] Result<void> arrive(const Alive& alive);
   [[nodiscard]] Result<std::vector<TokenId>> find_ids(const EngineDoor& engine, const Alive& alive);
   Error gone();
   void handle(Piece& piece);
@@ -101,6 +104,7 @@ class Conversation {
   void send(Turn to, EngineCall call, std::function<Mail(const Error&)> failed = {});
   [[nodiscard]] Errands& errands_to(const std::shared_ptr<const EngineDoor>& engine);
   void follow_kv(Next next);
+  void sweep(const Move& move);  // ends its parcel, should it wait for nobody
   void look_at_kv_move();
   void drop_attempts(const std::string& engine);  // "": of every engine
   void say(Piece& piece);

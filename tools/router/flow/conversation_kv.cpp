@@ -131,6 +131,10 @@ void Conversation::send(Turn to, EngineCall call, std::function<Mail(const Error
       });
 }
 
+void Conversation::sweep(const Move& move) {
+  fleet_.sweep(move.engine->kv.pool, name_, move.destination);
+}
+
 // One engine is told one thing after another.
 Errands& Conversation::errands_to(const std::shared_ptr<const EngineDoor>& engine) {
   std::erase_if(errands_, [](const auto& errands) { return errands.second->over(); });
@@ -173,7 +177,7 @@ void Conversation::carry_out(const migration::RouterOrder& order) {
           });
     case RouterCommand::sweep:
     case RouterCommand::recompute:
-      return fleet_.sweep(move_->engine->kv.pool, name_);
+      return sweep(*move_);
     case RouterCommand::deny:
     case RouterCommand::confirm:
     case RouterCommand::cancel_source:

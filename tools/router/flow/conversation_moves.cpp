@@ -16,7 +16,8 @@ FaultKind kind_of(const AttemptDied& died) {
   return FaultKind::broke_off;
 }
 
-// The request is wrong, whoever is asked.
+// Says that the request is wrong, whoever is asked. Of an answer that goes on it says less: the
+// request was right for the engine that began it.
 bool is_the_clients(int status) {
   return status == 400 || status == 404 || status == 413 || status == 415 || status == 422;
 }
@@ -81,7 +82,6 @@ void Conversation::begin_move(const FleetOrder& order) {
     move_->source_engine = speaker->second->door();
     move_->source = relay_.speaker();
     move_->destination = last_kv_ = turn;
-    fleet_.moves_again(order.engine->kv.pool, name_);
   }
   start(order.engine, by_kv ? AttemptKind::receive : AttemptKind::warm, turn);
   if (by_kv) step("receive");
@@ -109,7 +109,7 @@ void Conversation::end_move(bool done) {
   if (!move_) return;
   const Move over = *std::exchange(move_, std::nullopt);
   if (done) counters_.moved(over.kind, Clock::now() - over.begun);
-  if (!done && over.ordered) fleet_.sweep(over.engine->kv.pool, name_);
+  if (!done && over.ordered) sweep(over);
   fleet_.move_over(id_, over.plan, over.kind, done, over.why);
 }
 
@@ -134,7 +134,7 @@ void Conversation::handle(AttemptDied& died) {
     ++counters_.slow_readers;
     return fail(std::move(died.error));
   }
-  if (is_the_clients(died.status) && speaks)
+  if (is_the_clients(died.status) && speaks && relay_.passed() == 0)
     return fail({Code::invalid_argument, std::move(died.error.message)});
   if (move_) move_->why = died.error.message;
   const Next next = relay_.died(turn);

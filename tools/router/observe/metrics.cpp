@@ -99,6 +99,10 @@ std::string render_metrics(const Counters& counters, const FleetCounts& fleet,
                  "Parcels of failed moves that no engine has been found to end yet.",
                  MetricType::Gauge);
   families.add(number(fleet.sweeps));
+  families.begin("aqua_router_sweeps_forgotten_total",
+                 "Parcels of failed moves that are not looked for any more: there were too many.",
+                 MetricType::Counter);
+  families.add(number(fleet.sweeps_forgotten));
   families.begin("aqua_router_plans_total", "Plans that the packer made.", MetricType::Counter);
   families.add(number(fleet.plans));
   add_engines(families, engines);

@@ -111,8 +111,8 @@ EngineCall plain_order(std::string_view order, const AttemptName& name) {
   return {kOrdersPath, dumped(order_of(order, name))};
 }
 
-EngineCall sweep_order(const std::string& request) {
-  return {kOrdersPath, dumped(order_of("sweep", {.request = request}))};
+EngineCall sweep_order(const AttemptName& up_to) {
+  return plain_order("sweep", up_to);
 }
 
 }  // namespace aqua::router

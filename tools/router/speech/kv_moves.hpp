@@ -69,7 +69,8 @@ struct MoveWord {
 [[nodiscard]] EngineCall resume_order(const AttemptName& source, Turn move);
 // abandon and hurry to the source; source_died to the destination.
 [[nodiscard]] EngineCall plain_order(std::string_view order, const AttemptName& name);
-// To any engine of the pool: end what parcel of the request waits there.
-[[nodiscard]] EngineCall sweep_order(const std::string& request);
+// To any engine of the pool: end what parcel of the request waits there under this turn or a lower
+// one.
+[[nodiscard]] EngineCall sweep_order(const AttemptName& up_to);
 
 }  // namespace aqua::router

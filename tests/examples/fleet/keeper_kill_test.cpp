@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The keeper is killed under streams and moves: engines go on with the blocks that they have, and
+// only moves by KV fail.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <random>
+#include <vector>
+
+#include "tests/examples/fleet/rig.hpp"
+
+namespace aqua::fleet::test {
+namespace {
+
+using router::test::ask;
+using router::test::becomes;
+using router::test::request_of;
+
+TEST(DeathOfTheKeeper, EndsMovesByKvAndNoAnswer) {
+  const std::vector<std::string> pace{"--iteration-ms", "5"};
+  Keeper keeper;
+  const FleetEngine a(keeper, "a", pace), b(keeper, "b", pace);
+  const RouterProcess router({a.url(), b.url()});
+  std::mt19937 random(4);
+  // More than the blocks that two engines have at hand by then: some requests have to wait.
+  Clients clients(router.url(), 12, 200);
+  EXPECT_TRUE(becomes([&] {
+    move_around(router, random, 2, false);
+    return moves_done(router, "kv") >= 4;
+  }));
+  move_around(router, random, 2, false);
+  keeper.kill();
+  EXPECT_TRUE(becomes(
+      [&] { return a.metric("fleet_keeper_away") == 1 && b.metric("fleet_keeper_away") == 1; }));
+  const std::size_t asked = clients.asked();
+  EXPECT_TRUE(becomes([&] { return clients.asked() > asked + 24; }));
+  const double failed = router.metric("aqua_router_moves_total", "failed");
+  EXPECT_TRUE(becomes([&] {
+    move_around(router, random, 2, false);
+    return router.metric("aqua_router_moves_total", "failed") > failed;
+  }));
+  EXPECT_TRUE(becomes([&] {
+    move_around(router, random, 2, true);
+    return moves_done(router, "tokens") > 0;
+  }));
+  clients.expect_all_right();
+  EXPECT_TRUE(becomes([&] { return a.holds_nothing() && b.holds_nothing(); }));
+}
+
+// A member of a pool has 64 to 128 blocks of 16 tokens at hand. Four answers of 660 tokens, prompts
+// included, need 168 and one needs 42: they take turns.
+TEST(DeathOfTheKeeper, LeavesAnEngineTheBlocksThatItHas) {
+  constexpr std::uint32_t kTokens = 600;
+  Keeper keeper;
+  const FleetEngine engine(keeper, "a", {"--iteration-ms", "2"});
+  std::atomic<int> begun{0};
+  std::vector<std::future<Answer>> answers;
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    answers.push_back(std::async(std::launch::async, [&, i] {
+      return ask(engine.url(), request_of(prompt_of(i), i, kTokens), "/v1/completions",
+                 [&](const Answer& so_far) {
+                   if (so_far.ids.size() == 1) ++begun;
+                   return true;
+                 });
+    }));
+  }
+  EXPECT_TRUE(becomes([&] { return begun == 4; }));
+  keeper.kill();
+  for (std::uint32_t i = 0; i < 4; ++i)
+    EXPECT_EQ(answers[i].get(), reference_answer(prompt_of(i), i, kTokens)) << i;
+  const Answer large = ask(engine.url(), request_of(prompt_of(5), 5, 4000));
+  EXPECT_FALSE(large.done);
+  EXPECT_NE(large.error.find("needs 254 blocks"), std::string::npos) << large.error;
+  EXPECT_EQ(ask(engine.url(), request_of(prompt_of(6), 6, 100)),
+            reference_answer(prompt_of(6), 6, 100));
+  EXPECT_TRUE(becomes([&] { return engine.holds_nothing(); }));
+}
+
+}  // namespace
+}  // namespace aqua::fleet::test
