@@ -130,10 +130,10 @@ std::vector<Parcel> PoolMember::accept(std::size_t most) {
   return parcels;
 }
 
-Result<void> PoolMember::finish(std::uint64_t number, StreamMark mark) {
+Result<void> PoolMember::finish(std::uint64_t number, StreamMark mark, ParcelEvent what) {
   const MutexLock lock(mu_);
   AQUA_TRY(mine_.finish(number));
-  post(std::move(mark), pool_wire::Finish{number});
+  post(std::move(mark), pool_wire::Finish{number, what});
   return {};
 }
 

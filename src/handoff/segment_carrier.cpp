@@ -155,6 +155,10 @@ Result<void> SegmentCarrier::finish(std::uint64_t number, Stream stream) {
   return parts_->taker->finish(number, stream);
 }
 
+Result<void> SegmentCarrier::decline(std::uint64_t number, Stream stream) {
+  return parts_->taker->finish(number, stream, ParcelEvent::declined);
+}
+
 std::vector<std::uint64_t> SegmentCarrier::superseded() {
   return parts_->taker->superseded();
 }

@@ -34,7 +34,9 @@ class SegmentTaker {
                                     const KvRange& at, Stream stream);
   [[nodiscard]] Result<void> check_landable(std::uint64_t number);
   [[nodiscard]] Result<void> confirm(std::uint64_t number);
-  [[nodiscard]] Result<void> finish(std::uint64_t number, Stream stream);
+  // `what` its giver is told.
+  [[nodiscard]] Result<void> finish(std::uint64_t number, Stream stream,
+                                    ParcelEvent what = ParcelEvent::confirmed);
   [[nodiscard]] std::vector<std::uint64_t> superseded();
   [[nodiscard]] std::size_t taken() const;
 

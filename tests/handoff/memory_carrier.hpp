@@ -201,10 +201,10 @@ class MemoryCarrier final : public Carrier {
   }
   Result<void> confirm(std::uint64_t number) override { return hub_.book.confirm(self_, number); }
   Result<void> finish(std::uint64_t number, Stream /*stream*/) override {
-    if (capturing_) return Error{Code::failed_precondition, "finish: the stream is captured"};
-    auto finished = hub_.book.finish(self_, number);
-    hub_.settle();
-    return finished;
+    return finish_as(ParcelEvent::confirmed, number);
+  }
+  Result<void> decline(std::uint64_t number, Stream /*stream*/) override {
+    return finish_as(ParcelEvent::declined, number);
   }
   std::vector<std::uint64_t> superseded() override {
     hear();
@@ -245,6 +245,12 @@ class MemoryCarrier final : public Carrier {
     if (record == nullptr || record->taker != self_) return unknown(number);
     return {};
   }
+  Result<void> finish_as(ParcelEvent what, std::uint64_t number) {
+    if (capturing_) return Error{Code::failed_precondition, "finish: the stream is captured"};
+    auto finished = hub_.book.finish(self_, number, what);
+    hub_.settle();
+    return finished;
+  }
   [[nodiscard]] Ticket watched(Ticket posted) {
     if (watched_by_.empty()) return posted;
     Ticket instead = std::move(watched_by_.front());
@@ -267,6 +273,7 @@ class MemoryCarrier final : public Carrier {
           {.number = told.number,
            .outcome = told.event == ParcelEvent::confirmed    ? Delivery::Outcome::confirmed
                       : told.event == ParcelEvent::superseded ? Delivery::Outcome::superseded
+                      : told.event == ParcelEvent::declined   ? Delivery::Outcome::declined
                                                               : Delivery::Outcome::cancelled});
     }
   }

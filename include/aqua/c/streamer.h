@@ -164,7 +164,9 @@ AQUA_CALL aqua_error* aqua_stream_out_finish(aqua_stream_out out, const void* wo
 AQUA_CALL aqua_error* aqua_stream_out_copied(aqua_stream_out out, int* copied);
 /* *kept is 1 once the receivers get it also if this process ends. Errors as of _ready(). */
 AQUA_CALL aqua_error* aqua_stream_out_kept(aqua_stream_out out, int* kept);
-/* *landed is 1 once the receivers have all of it where they need it. Errors as of _ready(). */
+/* *landed is 1 once the receivers have all of it where they need it. Errors as of _ready().
+ *   failed_precondition  a receiver has refused it (its status says why), or does not want it any
+ *                        more: it lands nowhere */
 AQUA_CALL aqua_error* aqua_stream_out_landed(aqua_stream_out out, int* landed);
 /* Takes back what no receiver has taken. All calls but _copied() and _free() say cancelled then. */
 AQUA_CALL aqua_error* aqua_stream_out_cancel(aqua_stream_out out);

@@ -107,6 +107,8 @@ class AQUA_API StreamOut {
   // Whether it outlives this process: the receivers get it, also if this process ends now.
   [[nodiscard]] Result<bool> kept() const;
   // Whether the receivers have all of it where they need it.
+  //   failed_precondition  a receiver has refused it (its status says why), or does not want it any
+  //                        more: it lands nowhere
   [[nodiscard]] Result<bool> landed() const;
   // Takes back what no receiver has taken. All calls but copied() are refused then (cancelled).
   void cancel();

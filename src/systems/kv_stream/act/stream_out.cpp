@@ -79,7 +79,10 @@ Result<bool> StreamOut::kept() const {
 }
 Result<bool> StreamOut::landed() const {
   if (!parts_->finished) return false;
-  return parts_->all_are(ParcelState::confirmed);
+  auto landed = parts_->all_are(ParcelState::confirmed);
+  for (const Parts::Way& way : parts_->ways)
+    AQUA_TRY(parts_->outbox->check_not_declined(way.parcel));
+  return landed;
 }
 
 Result<void> StreamOut::layer(unsigned layer, Stream stream) {

@@ -71,7 +71,7 @@ struct Streamer::Parts {
   void give_up(const std::vector<std::uint64_t>& parcels) {
     given_up.insert(given_up.end(), parcels.begin(), parcels.end());
     std::erase_if(given_up, [this](std::uint64_t parcel) {
-      const auto finished = carrier.finish(parcel, Stream{});
+      const auto finished = carrier.decline(parcel, Stream{});
       if (!finished.ok() && finished.error().code == Code::failed_precondition) return false;
       (void)carrier.admit(givers.extract(parcel).mapped(), 1);
       return true;

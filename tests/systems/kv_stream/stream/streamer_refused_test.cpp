@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <random>
 
 #include "aqua/kv_stream/streamer.hpp"
 #include "systems/kv_stream/decide/stream/note.hpp"
@@ -13,6 +14,7 @@ namespace {
 
 using test::Pair;
 using test::pipeline;
+using test::PipelineSpec;
 using test::Rank;
 using test::sure;
 using test::TwoToOne;
@@ -98,6 +100,59 @@ TEST_F(TwoToOne, WhatCannotBeIsRefusedAndNothingLands) {
   wrong.attempt = 3;  // the turn is another attempt's
   offer(id, turn_of(2), 8, write_note(wrong));
   EXPECT_EQ(receiver_.carrier.landed(), 0U);
+}
+
+std::optional<Code> landed(const StreamOut& out) {
+  const auto asked = out.landed();
+  EXPECT_TRUE(!asked.ok() || !*asked) << "it has not";
+  return asked.ok() ? std::nullopt : std::optional(asked.error().code);
+}
+
+TEST_F(TwoToOne, SendersAreToldThatAReceiverOfAnotherFormatRefusesTheirs) {
+  PipelineSpec from = pipeline({1, 1}, 1, 4), to = pipeline({2}, 1, 4);
+  from.shards.shape.format = to.shards.shape.format = "fp8";
+  pair_.receivers.clear();
+  std::mt19937 random(2);
+  Rank redeployed(pair_.runtime, pair_.hub, "decode", 0, to, {{"prefill", from.shards}}, random);
+  sure(redeployed.streamer.admit("prefill", 1));
+  auto outs = pair_.begin(1, 8);
+  pair_.send(outs, 8, 1);
+  EXPECT_TRUE(redeployed.streamer.arrived().empty());
+  EXPECT_EQ(redeployed.streamer.status().refused, 2U);
+  for (const StreamOut& out : outs) {
+    EXPECT_EQ(landed(out), Code::failed_precondition);
+    EXPECT_TRUE(sure(out.kept())) << "nobody waits for this sender any more";
+    EXPECT_EQ(landed(out), Code::failed_precondition) << "also when it is asked again";
+  }
+}
+
+TEST_F(TwoToOne, SendersAreToldThatWhatIsNotWantedDoesNotLand) {
+  pair_.admit(1);
+  auto outs = pair_.begin(1, 8);
+  pair_.send(outs, 8, 1);
+  EXPECT_TRUE(receiver_.streamer.arrived([](std::uint64_t) { return false; }).empty());
+  EXPECT_EQ(landed(outs[0]), Code::failed_precondition);
+  EXPECT_EQ(landed(outs[1]), Code::failed_precondition);
+}
+
+TEST_F(TwoToOne, ASenderIsToldThatItsPartOfWhatIsCutOffDoesNotLand) {
+  pair_.admit(1);
+  auto outs = pair_.begin(1, 8);
+  send_first_part(outs);
+  EXPECT_TRUE(receiver_.streamer.arrived().empty());
+  EXPECT_EQ(landed(outs[0]), std::nullopt) << "the rest may come";
+  outs[1].cancel();
+  EXPECT_EQ(receiver_.streamer.cut_off().size(), 1U);
+  EXPECT_EQ(landed(outs[0]), Code::failed_precondition);
+}
+
+TEST_F(TwoToOne, ASenderIsToldThatItsPartOfWhatIsFinishedDoesNotLand) {
+  pair_.admit(1);
+  auto outs = pair_.begin(1, 8);
+  send_first_part(outs);
+  EXPECT_TRUE(receiver_.streamer.arrived().empty());
+  EXPECT_FALSE(sure(receiver_.streamer.finish(1, receiver_.stream())));
+  EXPECT_EQ(landed(outs[0]), Code::failed_precondition);
 }
 
 TEST_F(TwoToOne, BlocksThatAreTooFewAreRefused) {
