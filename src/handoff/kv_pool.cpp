@@ -151,16 +151,18 @@ Result<void> KvPool::admit(const std::string& from, std::uint32_t parcels) {
   return check_room(from, parcels);
 }
 
-Result<Ticket> KvPool::land(std::uint64_t number, const KvRange& /*filled*/, BlockList into,
-                            const KvRange& /*at*/, Stream /*stream*/) {
-  AQUA_TRY(parts_->member->check_taken("land", number));
-  if (into.empty()) return Ticket::join({});
-  return Error{Code::invalid_argument,
-               concat("land: ", into.size(), " blocks, and within a pool it lies in its own")};
+Result<Ticket> KvPool::land(std::uint64_t number, const KvRange& filled, BlockList into,
+                            const KvRange& at, Stream /*stream*/) {
+  AQUA_TRY(check_landable(number, filled, into, at));
+  return Ticket::join({});
 }
 
-Result<void> KvPool::check_landable(std::uint64_t number) {
-  return parts_->member->check_taken("land", number);
+Result<void> KvPool::check_landable(std::uint64_t number, const KvRange& /*filled*/, BlockList into,
+                                    const KvRange& /*at*/) {
+  AQUA_TRY(parts_->member->check_taken("land", number));
+  if (into.empty()) return {};
+  return Error{Code::invalid_argument,
+               concat("land: ", into.size(), " blocks, and within a pool it lies in its own")};
 }
 
 Result<void> KvPool::confirm(std::uint64_t number) {

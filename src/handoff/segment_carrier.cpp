@@ -143,8 +143,9 @@ Result<Ticket> SegmentCarrier::land(std::uint64_t number, const KvRange& filled,
   return parts_->taker->land(number, filled, into, at, stream);
 }
 
-Result<void> SegmentCarrier::check_landable(std::uint64_t number) {
-  return parts_->taker->check_landable(number);
+Result<void> SegmentCarrier::check_landable(std::uint64_t number, const KvRange& filled,
+                                            BlockList into, const KvRange& at) {
+  return parts_->taker->check_landable(number, filled, into, at);
 }
 
 Result<void> SegmentCarrier::confirm(std::uint64_t number) {

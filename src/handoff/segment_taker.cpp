@@ -110,28 +110,35 @@ Result<SegmentTaker::Taken*> SegmentTaker::find_landable(std::uint64_t number) {
   return taken;
 }
 
-Result<void> SegmentTaker::check_landable(std::uint64_t number) {
-  const MutexLock lock(mu_);
-  AQUA_TRY(find_landable(number));
-  return {};
-}
-
-Result<Ticket> SegmentTaker::land(std::uint64_t number, const KvRange& filled, BlockList into,
-                                  const KvRange& at, Stream stream) {
-  const MutexLock lock(mu_);
+Result<SegmentTaker::Landable> SegmentTaker::find_fill(std::uint64_t number, const KvRange& filled,
+                                                       std::size_t blocks, const KvRange& at) {
   AQUA_ASSIGN(Taken* const taken, find_landable(number));
   const auto fill = std::ranges::find(taken->fills, filled, &Fill::range);
   if (fill == taken->fills.end()) {
     return Error{Code::invalid_argument,
                  concat("land: nothing of parcel ", number, " was filled so")};
   }
-  AQUA_ASSIGN(const std::size_t bytes, layout_.packed_bytes(into.size(), at));
+  AQUA_ASSIGN(const std::size_t bytes, layout_.packed_bytes(blocks, at));
   if (bytes != fill->bytes) {
     return Error{Code::invalid_argument, concat("land: ", fill->bytes, " bytes of parcel ", number,
                                                 " were filled so, and not ", bytes)};
   }
-  AQUA_ASSIGN(const auto read, segments_.opened(taken->parcel.segment.number));
-  return read.memory->scatter(fill->offset, layout_, into, at, stream);
+  return Landable{*fill, taken->parcel.segment.number};
+}
+
+Result<void> SegmentTaker::check_landable(std::uint64_t number, const KvRange& filled,
+                                          BlockList into, const KvRange& at) {
+  const MutexLock lock(mu_);
+  AQUA_TRY(find_fill(number, filled, into.size(), at));
+  return layout_.check(into);
+}
+
+Result<Ticket> SegmentTaker::land(std::uint64_t number, const KvRange& filled, BlockList into,
+                                  const KvRange& at, Stream stream) {
+  const MutexLock lock(mu_);
+  AQUA_ASSIGN(const Landable from, find_fill(number, filled, into.size(), at));
+  AQUA_ASSIGN(const auto read, segments_.opened(from.segment));
+  return read.memory->scatter(from.fill.offset, layout_, into, at, stream);
 }
 
 Result<void> SegmentTaker::confirm(std::uint64_t number) {

@@ -32,7 +32,8 @@ class SegmentTaker {
   [[nodiscard]] std::vector<Parcel> accept(std::size_t most);
   [[nodiscard]] Result<Ticket> land(std::uint64_t number, const KvRange& filled, BlockList into,
                                     const KvRange& at, Stream stream);
-  [[nodiscard]] Result<void> check_landable(std::uint64_t number);
+  [[nodiscard]] Result<void> check_landable(std::uint64_t number, const KvRange& filled,
+                                            BlockList into, const KvRange& at);
   [[nodiscard]] Result<void> confirm(std::uint64_t number);
   // `what` its giver is told.
   [[nodiscard]] Result<void> finish(std::uint64_t number, Stream stream,
@@ -53,6 +54,15 @@ class SegmentTaker {
   [[nodiscard]] Result<Taken*> find_told(const char* call, std::uint64_t number) AQUA_REQUIRES(mu_);
   // A parcel whose segment is mapped.
   [[nodiscard]] Result<Taken*> find_landable(std::uint64_t number) AQUA_REQUIRES(mu_);
+  // What was filled so of a parcel whose segment is mapped, and where that segment is.
+  struct Landable {
+    Fill fill{};
+    std::uint64_t segment = 0;
+  };
+  // As land() of so many blocks, but that nothing lands.
+  [[nodiscard]] Result<Landable> find_fill(std::uint64_t number, const KvRange& filled,
+                                           std::size_t blocks, const KvRange& at)
+      AQUA_REQUIRES(mu_);
   void hear() AQUA_REQUIRES(mu_);
   // Lets go of those that ended when this process handed their requests on.
   void drop_continued() AQUA_REQUIRES(mu_);

@@ -109,7 +109,7 @@ TYPED_TEST_P(CarrierContract, WhatIsOpenIsNotTaken) {
   EXPECT_EQ(code_of(prefill->open({"", 1}, "decode")), "invalid_argument");
   EXPECT_EQ(code_of(decode->confirm(12345)), "not_found");
   EXPECT_EQ(code_of(decode->land(12345, {}, {}, {}, {})), "not_found");
-  EXPECT_EQ(code_of(decode->check_landable(12345)), "not_found");
+  EXPECT_EQ(code_of(decode->check_landable(12345, {}, {}, {})), "not_found");
 }
 
 TYPED_TEST_P(CarrierContract, WhatIsNotOpenIsNotFilled) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <climits>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -180,24 +181,16 @@ class MemoryCarrier final : public Carrier {
   }
   Result<Ticket> land(std::uint64_t number, const KvRange& filled, BlockList into,
                       const KvRange& at, Stream stream) override {
-    AQUA_TRY(check_landable(number));
-    auto& fills = hub_.fills[number];
-    const auto fill = std::find_if(fills.begin(), fills.end(),
-                                   [&](const auto& each) { return each.range == filled; });
-    if (fill == fills.end()) return Error{Code::invalid_argument, "land: nothing was filled so"};
-    AQUA_ASSIGN(const std::size_t bytes, layout_.packed_bytes(into.size(), at));
-    if (bytes != fill->copies->bytes()) {
-      return Error{Code::invalid_argument,
-                   concat("land: ", fill->copies->bytes(), " bytes were filled, and not ", bytes)};
-    }
+    AQUA_ASSIGN(MemoryHub::Fill* const fill, find_fill(number, filled, into, at));
+    if (landed_ == most_landed_) return Error{Code::internal, "land: the device has failed"};
     ++landed_;
     AQUA_ASSIGN(Ticket posted, runtime_.fetch(fill->tensor, layout_, into, at, stream));
     return watched(std::move(posted));
   }
-  Result<void> check_landable(std::uint64_t number) override {
-    AQUA_TRY(check_taken(number));
-    if (!unmapped_.contains(number)) return {};
-    return Error{Code::unavailable, concat("parcel ", number, " is being mapped")};
+  Result<void> check_landable(std::uint64_t number, const KvRange& filled, BlockList into,
+                              const KvRange& at) override {
+    AQUA_TRY(find_fill(number, filled, into, at));
+    return {};
   }
   Result<void> confirm(std::uint64_t number) override { return hub_.book.confirm(self_, number); }
   Result<void> finish(std::uint64_t number, Stream /*stream*/) override {
@@ -228,6 +221,8 @@ class MemoryCarrier final : public Carrier {
   void watch_by(std::deque<Ticket> tickets) { watched_by_ = std::move(tickets); }
   // As while a graph is captured: nothing can be finished.
   void capture(bool on) { capturing_ = on; }
+  // The device fails at the next one.
+  void land_at_most(unsigned calls) { most_landed_ = calls; }
   // Parcels that this member cannot read now.
   void unmap(std::set<std::uint64_t> parcels) { unmapped_ = std::move(parcels); }
 
@@ -244,6 +239,20 @@ class MemoryCarrier final : public Carrier {
     const auto* const record = hub_.book.find(number);
     if (record == nullptr || record->taker != self_) return unknown(number);
     return {};
+  }
+  [[nodiscard]] Result<MemoryHub::Fill*> find_fill(std::uint64_t number, const KvRange& filled,
+                                                   BlockList into, const KvRange& at) const {
+    AQUA_TRY(check_taken(number));
+    if (unmapped_.contains(number))
+      return Error{Code::unavailable, concat("parcel ", number, " is being mapped")};
+    auto& fills = hub_.fills[number];
+    const auto fill = std::ranges::find(fills, filled, &MemoryHub::Fill::range);
+    if (fill == fills.end()) return Error{Code::invalid_argument, "land: nothing was filled so"};
+    AQUA_TRY(layout_.check(into));
+    AQUA_ASSIGN(const std::size_t bytes, layout_.packed_bytes(into.size(), at));
+    if (bytes == fill->copies->bytes()) return &*fill;
+    return Error{Code::invalid_argument,
+                 concat("land: ", fill->copies->bytes(), " bytes were filled, and not ", bytes)};
   }
   Result<void> finish_as(ParcelEvent what, std::uint64_t number) {
     if (capturing_) return Error{Code::failed_precondition, "finish: the stream is captured"};
@@ -285,7 +294,7 @@ class MemoryCarrier final : public Carrier {
   std::vector<std::uint64_t> superseded_;
   std::vector<ParcelHead> cut_off_;
   std::uint64_t last_refused_ = std::uint64_t{1} << 40;  // numbers that no parcel has
-  unsigned landed_ = 0;
+  unsigned landed_ = 0, most_landed_ = UINT_MAX;
   bool capturing_ = false;
   std::deque<Ticket> watched_by_;
   std::set<std::uint64_t> unmapped_;

@@ -214,7 +214,9 @@ AQUA_CALL aqua_error* aqua_streamer_arrived(aqua_streamer streamer,
  *   failed_precondition  the stream is being captured
  *   resource_exhausted   a segment cannot be mapped here now: call again
  *   unavailable          it is being mapped: call again
- * After the last two nothing is on its way into the blocks. */
+ * After these nothing is on its way into the blocks. invalid_argument is also told of a part that
+ * has not all of its layers: finish the sequence. Any other error is the device's: the copies that
+ * were queued before it have ended, which was waited for. */
 AQUA_CALL aqua_error* aqua_streamer_stream_in(aqua_streamer streamer, uint64_t sequence,
                                               const uint32_t* blocks, size_t block_count,
                                               aqua_stream stream, aqua_stream_in* in);

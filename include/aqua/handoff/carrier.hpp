@@ -106,10 +106,11 @@ class AQUA_API Carrier {
   // invalid_argument: nothing was filled so, or it is not as large; or the blocks do not have it.
   [[nodiscard]] virtual Result<Ticket> land(std::uint64_t number, const KvRange& filled,
                                             BlockList into, const KvRange& at, Stream stream) = 0;
-  // Whether its bytes can be read here now; else the error that land() would answer. To be asked of
-  // each of several parcels before the first one is landed, whose bytes would be on their way when
-  // another one is refused.
-  [[nodiscard]] virtual Result<void> check_landable(std::uint64_t number) = 0;
+  // Whether land() of the same could begin now; else the error that it would answer. To be asked of
+  // all that is to land together before the first of it is landed, whose bytes would be on their
+  // way when another part is refused.
+  [[nodiscard]] virtual Result<void> check_landable(std::uint64_t number, const KvRange& filled,
+                                                    BlockList into, const KvRange& at) = 0;
   // All that is wanted of it has landed: the giver need not keep it.
   [[nodiscard]] virtual Result<void> confirm(std::uint64_t number) = 0;
   // The work on it has ended, once the work posted to `stream` so far has.

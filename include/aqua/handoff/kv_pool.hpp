@@ -156,7 +156,8 @@ class AQUA_API KvPool final : public Carrier {
   [[nodiscard]] Result<void> admit(const std::string& from, std::uint32_t parcels) override;
   [[nodiscard]] Result<Ticket> land(std::uint64_t number, const KvRange& filled, BlockList into,
                                     const KvRange& at, Stream stream) override;
-  [[nodiscard]] Result<void> check_landable(std::uint64_t number) override;
+  [[nodiscard]] Result<void> check_landable(std::uint64_t number, const KvRange& filled,
+                                            BlockList into, const KvRange& at) override;
   [[nodiscard]] Result<void> confirm(std::uint64_t number) override;
   [[nodiscard]] std::vector<std::uint64_t> superseded() override;
   [[nodiscard]] std::vector<ParcelHead> cut_off() override;

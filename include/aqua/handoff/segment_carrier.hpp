@@ -106,7 +106,8 @@ class AQUA_API SegmentCarrier final : public Carrier {
   [[nodiscard]] std::vector<Parcel> accept(std::size_t most) override;
   [[nodiscard]] Result<Ticket> land(std::uint64_t number, const KvRange& filled, BlockList into,
                                     const KvRange& at, Stream stream) override;
-  [[nodiscard]] Result<void> check_landable(std::uint64_t number) override;
+  [[nodiscard]] Result<void> check_landable(std::uint64_t number, const KvRange& filled,
+                                            BlockList into, const KvRange& at) override;
   [[nodiscard]] Result<void> confirm(std::uint64_t number) override;
   [[nodiscard]] Result<void> finish(std::uint64_t number, Stream stream) override;
   [[nodiscard]] Result<void> decline(std::uint64_t number, Stream stream) override;

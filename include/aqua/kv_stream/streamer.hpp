@@ -202,8 +202,10 @@ class AQUA_API Streamer {
   // Moves a sequence that has arrived into blocks of this process, behind the work posted to
   // `stream` so far.
   //   not_found         it has not arrived
-  //   invalid_argument  fewer blocks than its tokens take, or as Carrier::land()
-  //   as Carrier::check_landable(): nothing is on its way into the blocks
+  //   invalid_argument  fewer blocks than its tokens take, or a part that has not all of its layers
+  //   as Carrier::check_landable(), of all parts before the first one lands
+  // Nothing is on its way into the blocks then. After an error of the device, which can come once
+  // copies are queued, they have ended: that is waited for.
   [[nodiscard]] Result<StreamIn> stream_in(std::uint64_t sequence, BlockList blocks, Stream stream);
   // The sequence is needed no more, once the work posted to `stream` so far has ended; nobody gets
   // it again. True: arrived() had told of it. False: it had not, of its highest attempt; what has

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -42,6 +43,13 @@ Result<void> check_layout(const Layout& layout, const KvShape& shape, const Rank
   return same("tokens a block", spec.axes.tokens.count, shape.tokens_per_block);
 }
 
+// A part of a layer: what was filled of a parcel, and where it belongs in the layout.
+struct Landing {
+  std::uint64_t parcel = 0;
+  KvRange filled{};
+  KvRange at{};
+};
+
 }  // namespace
 
 struct Streamer::Parts {
@@ -62,6 +70,8 @@ struct Streamer::Parts {
   [[nodiscard]] std::uint32_t room(std::size_t blocks) const {
     return static_cast<std::uint32_t>(blocks * layout.spec().axes.tokens.count);
   }
+  // What a layer of a sequence that has arrived comes from.
+  [[nodiscard]] std::vector<Landing> landings(const Intake::Sequence& of, unsigned layer) const;
   // Reads what a parcel says of itself.
   [[nodiscard]] Result<StreamPart> part_of(const Parcel& parcel) const;
   void take(const Parcel& parcel, const std::function<bool(std::uint64_t)>& wanted);
@@ -91,6 +101,21 @@ struct Streamer::Parts {
   std::vector<std::int64_t> admitted;
   StreamerStatus status{};
 };
+
+std::vector<Landing> Streamer::Parts::landings(const Intake::Sequence& of, unsigned layer) const {
+  std::vector<Landing> parts;
+  for (const Route& route : groups[of.group].in) {
+    for (const ShardPiece& piece : route.pieces) {
+      const IndexRange &here = piece.to.layers, &there = piece.from.layers;
+      if (layer < here.first || layer - here.first >= here.count) continue;
+      const IndexRange tokens{0, of.tokens};
+      parts.push_back({.parcel = of.parcels.at(route.peer),
+                       .filled = {{there.first + layer - here.first, 1}, tokens, piece.from.heads},
+                       .at = {{layer, 1}, tokens, piece.to.heads}});
+    }
+  }
+  return parts;
+}
 
 Result<StreamPart> Streamer::Parts::part_of(const Parcel& parcel) const {
   AQUA_ASSIGN(StreamNote note, parse_note(parcel.note));
@@ -204,27 +229,29 @@ Result<StreamIn> Streamer::stream_in(std::uint64_t sequence, BlockList blocks, S
   AQUA_TRY(parts_->layout.check(blocks));
   if (found->tokens > parts_->room(blocks.size()))
     return refusal(concat("stream_in: ", found->tokens, " tokens into ", blocks.size(), " blocks"));
-  const std::vector<Route>& routes = parts_->groups[found->group].in;
-  auto in = std::make_unique<StreamIn::Parts>(StreamIn::Parts{.carrier = parts_->carrier});
-  for (const auto& [source, parcel] : found->parcels) {
-    AQUA_TRY(parts_->carrier.check_landable(parcel));  // before anything is posted
-  }
-  // Layer by layer, so that the first ones come first.
+  std::vector<std::vector<Landing>> layers;  // so that the first ones come first
   for (unsigned layer = 0; layer < parts_->layout.layers(); ++layer) {
+    layers.push_back(parts_->landings(*found, layer));
+    for (const Landing& part : layers.back())
+      AQUA_TRY(parts_->carrier.check_landable(part.parcel, part.filled, blocks, part.at));
+  }
+  auto in = std::make_unique<StreamIn::Parts>(StreamIn::Parts{.carrier = parts_->carrier});
+  for (const std::vector<Landing>& layer : layers) {
     std::vector<Ticket> tickets;
-    for (const Route& route : routes) {
-      for (const ShardPiece& piece : route.pieces) {
-        const IndexRange &here = piece.to.layers, &there = piece.from.layers;
-        if (layer < here.first || layer - here.first >= here.count) continue;
-        const IndexRange tokens{0, found->tokens};
-        const KvRange part{{there.first + layer - here.first, 1}, tokens, piece.from.heads};
-        AQUA_ASSIGN(Ticket ticket,
-                    parts_->carrier.land(found->parcels.at(route.peer), part, blocks,
-                                         {{layer, 1}, tokens, piece.to.heads}, stream));
-        tickets.push_back(std::move(ticket));
+    std::optional<Error> failed;
+    for (const Landing& part : layer) {
+      auto ticket = parts_->carrier.land(part.parcel, part.filled, blocks, part.at, stream);
+      if (!ticket.ok()) {
+        failed = std::move(ticket).error();
+        break;
       }
+      tickets.push_back(std::move(ticket).value());
     }
     in->layers.push_back(Ticket::join(std::move(tickets)));
+    if (!failed) continue;
+    // Afterwards nobody could tell when the blocks are written no more.
+    for (Ticket& queued : in->layers) (void)queued.wait();
+    return *std::move(failed);
   }
   for (const auto& [source, parcel] : found->parcels) in->parcels.push_back(parcel);
   return StreamIn(std::move(in));

@@ -102,6 +102,30 @@ TEST_F(TwoToOne, WhatCannotBeIsRefusedAndNothingLands) {
   EXPECT_EQ(receiver_.carrier.landed(), 0U);
 }
 
+TEST(OneToOne, OfASequenceThatLacksALayerNothingLands) {
+  const test::PipelineSpec shape = pipeline({3}, 1, 4);
+  Pair pair(shape, shape);
+  pair.admit(1);
+  Rank &sender = *pair.senders[0], &receiver = *pair.receivers[0];
+  const StreamNote note{
+      .agreement = agreement_of(shape.shards, shape.shards), .from = {"prefill", 0}, .sequence = 1};
+  test::MemoryCarrier liar(pair.hub, pair.runtime, sender.layout(), Streamer::role("prefill", 0));
+  const auto number = sure(
+      liar.open({id_of(note.from, {"decode", 0}, 1), turn_of(1)}, Streamer::role("decode", 0)));
+  for (std::uint32_t layer = 0; layer < 2; ++layer) {
+    sender.write(layer, 8, 1);
+    sure(liar.fill(number, {.layers = {layer, 1}, .tokens = {0, 8}, .heads = {0, 4}},
+                   sender.blocks_for(8), sender.stream()));
+  }
+  sure(liar.close(number, {}, 8, write_note(note), sender.stream()));
+  (void)liar.wait({});  // for its copies
+  ASSERT_EQ(receiver.streamer.arrived().size(), 1U);
+  const auto refused = receiver.streamer.stream_in(1, receiver.blocks_for(8), receiver.stream());
+  EXPECT_EQ(refused.error().code, Code::invalid_argument);
+  EXPECT_EQ(receiver.carrier.landed(), 0U);
+  EXPECT_EQ(receiver.wrong(0, 0), 0U) << "no byte was touched";
+}
+
 std::optional<Code> landed(const StreamOut& out) {
   const auto asked = out.landed();
   EXPECT_TRUE(!asked.ok() || !*asked) << "it has not";
