@@ -78,15 +78,20 @@ struct Streamer::Parts {
   // Nothing of these is read any more, and there is room for others in their place: the sequence
   // that they were of may come again. What cannot be finished now, as while a graph is captured, is
   // the next time.
-  void give_up(const std::vector<std::uint64_t>& parcels) {
-    given_up.insert(given_up.end(), parcels.begin(), parcels.end());
+  void give_up(const std::vector<std::uint64_t>& numbers) {
+    given_up.insert(given_up.end(), numbers.begin(), numbers.end());
     std::erase_if(given_up, [this](std::uint64_t parcel) {
       const auto finished = carrier.decline(parcel, Stream{});
       if (!finished.ok() && finished.error().code == Code::failed_precondition) return false;
-      (void)carrier.admit(givers.extract(parcel).mapped(), 1);
+      (void)carrier.admit(parcels.extract(parcel).mapped().giver, 1);
       return true;
     });
   }
+
+  struct Here {
+    std::string giver{};   // its role
+    bool landing = false;  // its bytes are on their way into blocks, or there
+  };
 
   Carrier& carrier;
   std::shared_ptr<Outbox> outbox;
@@ -94,8 +99,8 @@ struct Streamer::Parts {
   const StreamEnd own;
   const std::vector<StreamPeer> groups;
   Intake intake;
-  std::map<std::uint64_t, std::string> givers{};  // roles, of the parcels that are here
-  std::vector<std::uint64_t> given_up{};          // of these, to be finished
+  std::map<std::uint64_t, Here> parcels{};  // that are here
+  std::vector<std::uint64_t> given_up{};    // of these, to be finished
   // Sequences of each group, less those that are finished. Of these some were admitted by the
   // streamer before this one: it may be below 0.
   std::vector<std::int64_t> admitted;
@@ -135,7 +140,7 @@ Result<StreamPart> Streamer::Parts::part_of(const Parcel& parcel) const {
 }
 
 void Streamer::Parts::take(const Parcel& parcel, const std::function<bool(std::uint64_t)>& wanted) {
-  givers[parcel.number] = parcel.from;
+  parcels[parcel.number] = {.giver = parcel.from};
   const auto part = part_of(parcel);
   if (part.ok() && wanted && !wanted(part->sequence)) return give_up({parcel.number});
   const auto useless =
@@ -253,7 +258,10 @@ Result<StreamIn> Streamer::stream_in(std::uint64_t sequence, BlockList blocks, S
     for (Ticket& queued : in->layers) (void)queued.wait();
     return *std::move(failed);
   }
-  for (const auto& [source, parcel] : found->parcels) in->parcels.push_back(parcel);
+  for (const auto& [source, parcel] : found->parcels) {
+    in->parcels.push_back(parcel);
+    parts_->parcels.at(parcel).landing = true;
+  }
   return StreamIn(std::move(in));
 }
 
@@ -266,14 +274,16 @@ Result<bool> Streamer::finish(std::uint64_t sequence, Stream stream) {
   Result<bool> all = true;
   bool first = true;
   for (const auto& [source, parcel] : found->parcels) {
-    auto finished = parts_->carrier.finish(parcel, stream);
+    // Of what nobody wanted the senders are not to believe that it has landed.
+    auto finished = parts_->parcels.at(parcel).landing ? parts_->carrier.finish(parcel, stream)
+                                                       : parts_->carrier.decline(parcel, stream);
     if (!finished.ok()) all = finished.error();
     // What is wrong with the stream is so from the first parcel on, when nothing has changed.
     if (first && !finished.ok() && finished.error().code != Code::not_found) return all;
     first = false;
   }
   if (all.ok()) --parts_->admitted.at(found->group);
-  for (const std::uint64_t parcel : parts_->intake.drop(sequence)) parts_->givers.erase(parcel);
+  for (const std::uint64_t parcel : parts_->intake.drop(sequence)) parts_->parcels.erase(parcel);
   return all;
 }
 

@@ -179,6 +179,16 @@ TEST_F(TwoToOne, ASenderIsToldThatItsPartOfWhatIsFinishedDoesNotLand) {
   EXPECT_EQ(landed(outs[0]), Code::failed_precondition);
 }
 
+TEST_F(TwoToOne, SendersAreToldThatWhatIsFinishedBeforeItIsTakenInDoesNotLand) {
+  pair_.admit(1);
+  auto outs = pair_.begin(1, 8);
+  pair_.send(outs, 8, 1);
+  ASSERT_EQ(receiver_.streamer.arrived().size(), 1U);
+  EXPECT_TRUE(sure(receiver_.streamer.finish(1, receiver_.stream())));
+  EXPECT_EQ(landed(outs[0]), Code::failed_precondition);
+  EXPECT_EQ(landed(outs[1]), Code::failed_precondition);
+}
+
 TEST_F(TwoToOne, BlocksThatAreTooFewAreRefused) {
   pair_.admit(1);
   const auto blocks = first_.blocks_for(8);
