@@ -192,7 +192,10 @@ class MemoryCarrier final : public Carrier {
     AQUA_TRY(find_fill(number, filled, into, at));
     return {};
   }
-  Result<void> confirm(std::uint64_t number) override { return hub_.book.confirm(self_, number); }
+  Result<void> confirm(std::uint64_t number) override {
+    if (away_) return Error{Code::unavailable, "confirm: nothing is carried any more"};
+    return hub_.book.confirm(self_, number);
+  }
   Result<void> finish(std::uint64_t number, Stream /*stream*/) override {
     return finish_as(ParcelEvent::confirmed, number);
   }
@@ -221,6 +224,8 @@ class MemoryCarrier final : public Carrier {
   void watch_by(std::deque<Ticket> tickets) { watched_by_ = std::move(tickets); }
   // As while a graph is captured: nothing can be finished.
   void capture(bool on) { capturing_ = on; }
+  // As once the keeper has ended: nobody is told anything.
+  void go_away() { away_ = true; }
   // The device fails at the next one.
   void land_at_most(unsigned calls) { most_landed_ = calls; }
   // Parcels that this member cannot read now.
@@ -295,7 +300,7 @@ class MemoryCarrier final : public Carrier {
   std::vector<ParcelHead> cut_off_;
   std::uint64_t last_refused_ = std::uint64_t{1} << 40;  // numbers that no parcel has
   unsigned landed_ = 0, most_landed_ = UINT_MAX;
-  bool capturing_ = false;
+  bool capturing_ = false, away_ = false;
   std::deque<Ticket> watched_by_;
   std::set<std::uint64_t> unmapped_;
 };

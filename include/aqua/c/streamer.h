@@ -222,7 +222,8 @@ AQUA_CALL aqua_error* aqua_streamer_stream_in(aqua_streamer streamer, uint64_t s
                                               aqua_stream stream, aqua_stream_in* in);
 /* The next four are as those of a ticket (aqua/c/transfer.h), with layers counted as the layout
  * does: an error comes once nothing is written to the blocks, or the layer, any more. Once *done
- * has been 1, or _wait() has returned without an error, the senders are told. */
+ * has been 1, or _wait() has returned without an error, the senders are told, unless nothing is
+ * carried any more: the bytes are here all the same. */
 AQUA_CALL aqua_error* aqua_stream_in_done(aqua_stream_in in, int* done);
 AQUA_CALL aqua_error* aqua_stream_in_wait(aqua_stream_in in);
 AQUA_CALL aqua_error* aqua_stream_in_layer_done(aqua_stream_in in, uint32_t layer, int* done);

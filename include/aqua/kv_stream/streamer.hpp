@@ -129,7 +129,7 @@ class AQUA_API StreamIn {
 
   // As those of a Ticket (aqua/ticket.hpp), with layers counted as the layout does: an error comes
   // once nothing is written to the blocks, or the layer, any more. Once done() is true the senders
-  // are told.
+  // are told, unless nothing is carried any more: the bytes are here all the same.
   [[nodiscard]] Result<bool> done();
   [[nodiscard]] Result<void> wait();
   [[nodiscard]] Result<bool> layer_done(unsigned layer) const;
