@@ -129,6 +129,8 @@ class MemoryCarrier final : public Carrier {
   Result<Ticket> fill(std::uint64_t number, const KvRange& range, BlockList from,
                       Stream stream) override {
     AQUA_TRY(check_open(number));
+    if (most_filled_ == 0) return Error{Code::resource_exhausted, "fill: the parcel is full"};
+    --most_filled_;
     AQUA_ASSIGN(const std::size_t bytes, layout_.packed_bytes(from.size(), range));
     AQUA_ASSIGN(AquaTensor tensor, runtime_.allocate({.bytes = bytes, .name = "part"}));
     AQUA_ASSIGN(Ticket posted, runtime_.offload(layout_, from, range, tensor, stream));
@@ -226,6 +228,8 @@ class MemoryCarrier final : public Carrier {
   void capture(bool on) { capturing_ = on; }
   // As once the keeper has ended: nobody is told anything.
   void go_away() { away_ = true; }
+  // There is no room for more than so many ranges.
+  void fill_at_most(unsigned ranges) { most_filled_ = ranges; }
   // The device fails at the next one.
   void land_at_most(unsigned calls) { most_landed_ = calls; }
   // Parcels that this member cannot read now.
@@ -299,7 +303,7 @@ class MemoryCarrier final : public Carrier {
   std::vector<std::uint64_t> superseded_;
   std::vector<ParcelHead> cut_off_;
   std::uint64_t last_refused_ = std::uint64_t{1} << 40;  // numbers that no parcel has
-  unsigned landed_ = 0, most_landed_ = UINT_MAX;
+  unsigned landed_ = 0, most_landed_ = UINT_MAX, most_filled_ = UINT_MAX;
   bool capturing_ = false, away_ = false;
   std::deque<Ticket> watched_by_;
   std::set<std::uint64_t> unmapped_;

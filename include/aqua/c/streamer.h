@@ -147,7 +147,8 @@ AQUA_CALL aqua_error* aqua_stream_out_ready(aqua_stream_out out, int* ready);
  * copies them behind it. Each layer once, in any order, counted as the layout does.
  *   invalid_argument     no such layer, it was given before, or the stream
  *   failed_precondition  not ready, or finished; or the stream is being captured
- *   cancelled            it was taken back */
+ *   cancelled            it was taken back, as it is where a part of the layer could not be copied
+ * Any other error: it cannot be streamed any more. */
 AQUA_CALL aqua_error* aqua_stream_out_layer(aqua_stream_out out, uint32_t layer,
                                             aqua_stream stream);
 #define AQUA_MAX_WORDS_BYTES 3072

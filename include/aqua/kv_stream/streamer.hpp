@@ -91,8 +91,10 @@ class AQUA_API StreamOut {
   [[nodiscard]] Result<bool> ready() const;
   // The layer's keys and values of all tokens are written by the work posted to `stream` so far.
   // Copies them behind it. Each layer once, in any order; counted as the layout does.
-  //   invalid_argument     no such layer, or it was given before
-  //   failed_precondition  not ready(), or finish() was called
+  //   invalid_argument     no such layer, or it was given before; or a stream that is none
+  //   failed_precondition  not ready(), finish() was called, or the stream is captured
+  // Any other error: it cannot be streamed any more, and where a part of the layer could not be
+  // copied it is taken back, as by cancel().
   [[nodiscard]] Result<void> layer(unsigned layer, Stream stream);
   // All layers were given. `words` are the engine's to whoever takes the sequence, at most 3,072
   // bytes, the same of all ranks: the token that is pending, say.

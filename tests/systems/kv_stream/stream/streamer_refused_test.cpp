@@ -67,6 +67,24 @@ TEST(OneToTwo, OfASequenceThatCannotBeClosedForAllNothingStays) {
   EXPECT_EQ(pair.hub.book.size(), 0U) << "nobody gets half of it";
 }
 
+TEST(OneToTwo, OfASequenceOneOfWhoseLayersIsCopiedInPartNothingStays) {
+  Pair pair(pipeline({1}, 1, 4), pipeline({1}, 2, 4));
+  pair.admit(1);
+  auto outs = pair.begin(1, 8);
+  Rank& sender = *pair.senders[0];
+  sender.carrier.fill_at_most(1);
+  const auto layer = [&] { return outs[0].layer(0, sender.stream()).error().code; };
+  EXPECT_EQ(layer(), Code::resource_exhausted);
+  EXPECT_EQ(layer(), Code::cancelled) << "and not that it was given before";
+  sure(emulated::synchronize(pair.runtime, sender.stream()));
+  EXPECT_TRUE(sure(outs[0].copied())) << "the blocks are the sender's again";
+  EXPECT_EQ(pair.hub.book.size(), 0U) << "nobody gets half of it";
+  sender.carrier.fill_at_most(2);
+  auto again = pair.begin(1, 8, 2);
+  pair.send(again, 8, 1);
+  EXPECT_EQ(pair.receive(1, 8, 1, 2), 0U);
+}
+
 // A parcel that another process made up.
 TEST_F(TwoToOne, WhatCannotBeIsRefusedAndNothingLands) {
   const KvShards from = pipeline({1, 1}, 1, 4).shards, to = pipeline({2}, 1, 4).shards;
