@@ -2,6 +2,7 @@
 #include "handoff/segment_taker.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -23,7 +24,7 @@ std::vector<Parcel> SegmentTaker::accept(std::size_t most) {
   std::vector<Parcel> parcels;
   for (auto& [number, taken] : taken_) {
     if (parcels.size() == most) break;
-    if (taken.told || (!taken.opened && !taken.error)) continue;
+    if (taken.told || taken.superseded || (!taken.opened && !taken.error)) continue;
     taken.told = true;
     parcels.push_back(taken.parcel);
   }
@@ -45,8 +46,27 @@ void SegmentTaker::drop_continued() {
   }
 }
 
+void SegmentTaker::drop_superseded() {
+  for (auto at = taken_.begin(); at != taken_.end();) {
+    const auto& [number, taken] = *at;
+    const auto next = std::next(at);
+    if (taken.superseded && !taken.told) {
+      auto read = StreamMark::create(runtime_), done = StreamMark::create(runtime_);
+      if (!read.ok() || !done.ok()) return;  // next time
+      // It may have ended as it was handed on: drop_continued() sees to that.
+      if (parcels_.finish(number, std::move(*done)).ok()) {
+        if (taken.opened) close(taken.parcel.segment.number, std::move(*read));
+        (void)parcels_.admit(taken.parcel.from, 1);
+        taken_.erase(at);
+      }
+    }
+    at = next;
+  }
+}
+
 void SegmentTaker::hear() {
   drop_continued();
+  drop_superseded();
   for (const OpenedSegment& opened : segments_.opened()) hear(opened);
   for (auto& [number, taken] : taken_) {
     if (!taken.opened && !taken.reading && !taken.error) begin(taken);
@@ -165,17 +185,10 @@ std::vector<std::uint64_t> SegmentTaker::superseded() {
   for (const std::uint64_t number : parcels_.superseded()) {
     const auto found = taken_.find(number);
     if (found == taken_.end()) continue;
-    if (found->second.told) {
-      told.push_back(number);
-      continue;
-    }
-    // Nobody has begun it.
-    auto read = StreamMark::create(runtime_), done = StreamMark::create(runtime_);
-    if (!read.ok() || !done.ok() || !parcels_.finish(number, std::move(*done)).ok()) continue;
-    if (found->second.opened) close(found->second.parcel.segment.number, std::move(*read));
-    (void)parcels_.admit(found->second.parcel.from, 1);
-    taken_.erase(found);
+    found->second.superseded = true;
+    if (found->second.told) told.push_back(number);
   }
+  drop_superseded();
   return told;
 }
 

@@ -44,8 +44,9 @@ class SegmentTaker {
  private:
   struct Taken {
     Parcel parcel{};
-    bool told = false;     // by accept()
-    bool reading = false;  // its segment is being opened
+    bool told = false;        // by accept()
+    bool superseded = false;  // nobody is to begin it any more
+    bool reading = false;     // its segment is being opened
     bool opened = false;
     std::vector<Fill> fills{};
     std::optional<Error> error{};  // why it cannot be read
@@ -66,6 +67,8 @@ class SegmentTaker {
   void hear() AQUA_REQUIRES(mu_);
   // Lets go of those that ended when this process handed their requests on.
   void drop_continued() AQUA_REQUIRES(mu_);
+  // Finishes those that were superseded before accept() has told of them.
+  void drop_superseded() AQUA_REQUIRES(mu_);
   void hear(const OpenedSegment& opened) AQUA_REQUIRES(mu_);
   void begin(Taken& taken) AQUA_REQUIRES(mu_);
   // Nobody here reads it any more, once a mark is reached.
