@@ -20,7 +20,8 @@
 namespace aqua {
 namespace {
 
-// So many ranges of a parcel have room beside SegmentCarrierOptions::parcel_bytes.
+// So many ranges of a parcel have room beside SegmentCarrierOptions::parcel_bytes. More of them
+// take room from its bytes: fill() says so.
 constexpr std::size_t kRanges = 1024;
 
 template <typename... What>

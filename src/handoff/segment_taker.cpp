@@ -101,7 +101,7 @@ void SegmentTaker::hear(const OpenedSegment& opened) {
   taken.opened = true;
   auto fills = FillTable::read({opened.segment.address, opened.name.bytes});
   if (fills.ok()) {
-    taken.fills = std::move(*fills);
+    for (const Fill& fill : *fills) taken.fills.emplace(fill.range, fill);
   } else {
     taken.error = fills.error();
   }
@@ -133,17 +133,18 @@ Result<SegmentTaker::Taken*> SegmentTaker::find_landable(std::uint64_t number) {
 Result<SegmentTaker::Landable> SegmentTaker::find_fill(std::uint64_t number, const KvRange& filled,
                                                        std::size_t blocks, const KvRange& at) {
   AQUA_ASSIGN(Taken* const taken, find_landable(number));
-  const auto fill = std::ranges::find(taken->fills, filled, &Fill::range);
-  if (fill == taken->fills.end()) {
+  const auto found = taken->fills.find(filled);
+  if (found == taken->fills.end()) {
     return Error{Code::invalid_argument,
                  concat("land: nothing of parcel ", number, " was filled so")};
   }
+  const Fill& fill = found->second;
   AQUA_ASSIGN(const std::size_t bytes, layout_.packed_bytes(blocks, at));
-  if (bytes != fill->bytes) {
-    return Error{Code::invalid_argument, concat("land: ", fill->bytes, " bytes of parcel ", number,
+  if (bytes != fill.bytes) {
+    return Error{Code::invalid_argument, concat("land: ", fill.bytes, " bytes of parcel ", number,
                                                 " were filled so, and not ", bytes)};
   }
-  return Landable{*fill, taken->parcel.segment.number};
+  return Landable{fill, taken->parcel.segment.number};
 }
 
 Result<void> SegmentTaker::check_landable(std::uint64_t number, const KvRange& filled,

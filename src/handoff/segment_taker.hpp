@@ -48,7 +48,7 @@ class SegmentTaker {
     bool superseded = false;  // nobody is to begin it any more
     bool reading = false;     // its segment is being opened
     bool opened = false;
-    std::vector<Fill> fills{};
+    std::map<KvRange, Fill> fills{};
     std::optional<Error> error{};  // why it cannot be read
   };
 

@@ -57,7 +57,8 @@ class Runtime;
 struct SegmentCarrierOptions {
   std::string name{};  // of those who hand over among each other: 1 to 128 bytes of printable ASCII
   std::string role{};  // what parcels are handed to: "prefill", "decode", …
-  // Bytes of the largest parcel: what it takes that is filled.
+  // Bytes of the largest parcel: what it takes that is filled. 1,024 ranges have room beside it,
+  // and each one more, of at most 65,536, takes 40 bytes of it.
   std::size_t parcel_bytes = std::size_t{64} << 20;
   // Segments to have here ahead of need. Twice as many are kept, more are given back; and as many
   // of others' stay mapped after they were read. Who only takes needs none.
