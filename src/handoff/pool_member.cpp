@@ -13,8 +13,6 @@
 namespace aqua {
 namespace {
 
-// The keeper may be stopped, which is not the end of it; when it ends, the call does too.
-constexpr std::chrono::hours kForever{24 * 365};
 // So many blocks at most are named in a request or an answer.
 constexpr std::size_t kMostNamed = pool_wire::kMostNamedBlocks;
 
@@ -225,7 +223,7 @@ std::optional<PoolMember::Ask> PoolMember::next(bool ending) {
 }
 
 Result<PoolClient::Answer> PoolMember::call(const pool_wire::PoolRequest& request) {
-  auto answer = keeper_.call(request, {}, kForever);
+  auto answer = keeper_.call(request, {}, KeeperLink::kWithoutEnd);
   if (answer.ok()) return answer;
   const MutexLock lock(mu_);
   if (!keeper_.connected()) {
