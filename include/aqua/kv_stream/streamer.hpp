@@ -29,9 +29,9 @@
 // sequence whose answer is complete.
 //
 // Table 1 of the paper has stream_out over scatter over flush, and stream_in over gather over
-// fetch. Its *scatter* (many pieces of the cache, to one place) is what this library calls gather,
-// as CUDA kernels do; here a Carrier
-// does both: one that carries bytes from cache to cache (aqua/handoff/carrier.hpp).
+// fetch. Its *scatter* collects many pieces of the cache in one place, which this library calls
+// gather, as CUDA kernels do. Here both are done by a Carrier that copies
+// (aqua/handoff/carrier.hpp).
 //
 // A sequence that some rank of the sender could not stream to the end is streamed again as another
 // attempt, by that pipeline or another one. Attempts never mix: the highest counts.
