@@ -234,8 +234,10 @@ AQUA_CALL aqua_error* aqua_stream_in_stream_wait(aqua_stream_in in, aqua_stream 
  * freed. */
 AQUA_CALL aqua_error* aqua_stream_in_free(aqua_stream_in in);
 /* The sequence is needed no more, once the work posted to `stream` so far has ended; nobody gets it
- * again. *arrived is 1 if aqua_streamer_arrived() had told of it. 0: it had not, of its highest
- * attempt; what has come of that is given up, and there is room for another in its place already.
+ * again. Where it was never streamed in its senders are told that it does not land.
+ * *arrived is 1 if aqua_streamer_arrived() had told of it. 0: it had not, of its highest attempt;
+ * what has come of that is given up, and there is room for another in its place already. Room that
+ * was promised for what has not come is there again once its sender ends, or takes it back.
  *   invalid_argument, failed_precondition  the stream: there is none, or it is being captured.
  *                                          Where *arrived is 0 it is not looked at */
 AQUA_CALL aqua_error* aqua_streamer_finish(aqua_streamer streamer, uint64_t sequence,

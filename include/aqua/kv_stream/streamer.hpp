@@ -210,9 +210,10 @@ class AQUA_API Streamer {
   // copies are queued, they have ended: that is waited for.
   [[nodiscard]] Result<StreamIn> stream_in(std::uint64_t sequence, BlockList blocks, Stream stream);
   // The sequence is needed no more, once the work posted to `stream` so far has ended; nobody gets
-  // it again. Where it was never streamed in, its senders are told that it does not land. True:
-  // arrived() had told of it. False: it had not, of its highest attempt; what has
-  // come of that is given up, and there is room for another in its place already.
+  // it again. Where it was never streamed in its senders are told that it does not land.
+  // True: arrived() had told of it. False: it had not, of its highest attempt; what has come of
+  // that is given up, and there is room for another in its place already. Room that was promised
+  // for what has not come is there again once its sender ends, or takes it back.
   //   invalid_argument, failed_precondition  the stream, as Carrier's: nothing has changed. Where
   //                                          the answer is false it is not looked at
   [[nodiscard]] Result<bool> finish(std::uint64_t sequence, Stream stream);
