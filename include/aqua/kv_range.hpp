@@ -5,6 +5,7 @@
 // token: {.tokens = {length - 1, 1}}.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 
 namespace aqua {
@@ -14,7 +15,7 @@ inline constexpr std::uint32_t kToTheEnd = UINT32_MAX;
 struct IndexRange {
   std::uint32_t first = 0;
   std::uint32_t count = kToTheEnd;
-  friend bool operator==(const IndexRange&, const IndexRange&) = default;
+  friend auto operator<=>(const IndexRange&, const IndexRange&) = default;
 };
 
 // By default, all of it.
@@ -22,7 +23,7 @@ struct KvRange {
   IndexRange layers{};
   IndexRange tokens{};
   IndexRange heads{};
-  friend bool operator==(const KvRange&, const KvRange&) = default;
+  friend auto operator<=>(const KvRange&, const KvRange&) = default;
 };
 
 }  // namespace aqua

@@ -7,6 +7,7 @@
 // the last.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,6 +22,10 @@ namespace aqua {
 
 class KeeperLink {
  public:
+  // How long a call to the keeper may take: it may be stopped, which is not the end of it, and when
+  // it ends the call does too.
+  static constexpr std::chrono::hours kWithoutEnd{24 * 365};
+
   enum class Turn : std::uint8_t {
     asked,         // there may be more to ask
     idle,          // there is nothing to ask now

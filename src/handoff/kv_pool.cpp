@@ -112,6 +112,11 @@ Result<void> KvPool::finish(std::uint64_t number, Stream stream) {
   return parts_->member->finish(number, std::move(mark));
 }
 
+Result<void> KvPool::decline(std::uint64_t number, Stream stream) {
+  AQUA_ASSIGN(StreamMark mark, StreamMark::create(parts_->runtime, stream));
+  return parts_->member->finish(number, std::move(mark), ParcelEvent::declined);
+}
+
 Result<std::uint64_t> KvPool::open(const ParcelHead& head, const std::string& role) {
   return parts_->member->open(head, role);
 }
@@ -146,16 +151,18 @@ Result<void> KvPool::admit(const std::string& from, std::uint32_t parcels) {
   return check_room(from, parcels);
 }
 
-Result<Ticket> KvPool::land(std::uint64_t number, const KvRange& /*filled*/, BlockList into,
-                            const KvRange& /*at*/, Stream /*stream*/) {
-  AQUA_TRY(parts_->member->check_taken("land", number));
-  if (into.empty()) return Ticket::join({});
-  return Error{Code::invalid_argument,
-               concat("land: ", into.size(), " blocks, and within a pool it lies in its own")};
+Result<Ticket> KvPool::land(std::uint64_t number, const KvRange& filled, BlockList into,
+                            const KvRange& at, Stream /*stream*/) {
+  AQUA_TRY(check_landable(number, filled, into, at));
+  return Ticket::join({});
 }
 
-Result<void> KvPool::check_landable(std::uint64_t number) {
-  return parts_->member->check_taken("land", number);
+Result<void> KvPool::check_landable(std::uint64_t number, const KvRange& /*filled*/, BlockList into,
+                                    const KvRange& /*at*/) {
+  AQUA_TRY(parts_->member->check_taken("land", number));
+  if (into.empty()) return {};
+  return Error{Code::invalid_argument,
+               concat("land: ", into.size(), " blocks, and within a pool it lies in its own")};
 }
 
 Result<void> KvPool::confirm(std::uint64_t number) {

@@ -13,8 +13,6 @@
 namespace aqua {
 namespace {
 
-// The keeper may be stopped, which is not the end of it; when it ends, the call does too.
-constexpr std::chrono::hours kForever{24 * 365};
 // So many blocks at most are named in a request or an answer.
 constexpr std::size_t kMostNamed = pool_wire::kMostNamedBlocks;
 
@@ -130,10 +128,10 @@ std::vector<Parcel> PoolMember::accept(std::size_t most) {
   return parcels;
 }
 
-Result<void> PoolMember::finish(std::uint64_t number, StreamMark mark) {
+Result<void> PoolMember::finish(std::uint64_t number, StreamMark mark, ParcelEvent what) {
   const MutexLock lock(mu_);
   AQUA_TRY(mine_.finish(number));
-  post(std::move(mark), pool_wire::Finish{number});
+  post(std::move(mark), pool_wire::Finish{number, what});
   return {};
 }
 
@@ -225,7 +223,7 @@ std::optional<PoolMember::Ask> PoolMember::next(bool ending) {
 }
 
 Result<PoolClient::Answer> PoolMember::call(const pool_wire::PoolRequest& request) {
-  auto answer = keeper_.call(request, {}, kForever);
+  auto answer = keeper_.call(request, {}, KeeperLink::kWithoutEnd);
   if (answer.ok()) return answer;
   const MutexLock lock(mu_);
   if (!keeper_.connected()) {

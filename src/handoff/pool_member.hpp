@@ -75,7 +75,9 @@ class PoolMember {
   // member has closed. Before: it was not finished.
   [[nodiscard]] bool is_continued(const Parcel& taken) const;
   [[nodiscard]] std::vector<Parcel> accept(std::size_t most);
-  [[nodiscard]] Result<void> finish(std::uint64_t number, StreamMark mark);
+  // `what` its giver is told.
+  [[nodiscard]] Result<void> finish(std::uint64_t number, StreamMark mark,
+                                    ParcelEvent what = ParcelEvent::confirmed);
   [[nodiscard]] bool wait(std::chrono::milliseconds patience) { return news_->wait(patience); }
   [[nodiscard]] KvPoolStatus status() const;
 

@@ -242,6 +242,9 @@ void PoolMember::hear(const ParcelNews& told) {
     case ParcelEvent::cancelled:
       deliver(given->first, Delivery::Outcome::cancelled);
       break;
+    case ParcelEvent::declined:
+      deliver(given->first, Delivery::Outcome::declined);
+      break;
     case ParcelEvent::taken_superseded:
     case ParcelEvent::cut_off:
       break;

@@ -20,7 +20,8 @@
 namespace aqua {
 namespace {
 
-// So many ranges of a parcel have room beside SegmentCarrierOptions::parcel_bytes.
+// So many ranges of a parcel have room beside SegmentCarrierOptions::parcel_bytes. More of them
+// take room from its bytes: fill() says so.
 constexpr std::size_t kRanges = 1024;
 
 template <typename... What>
@@ -143,8 +144,9 @@ Result<Ticket> SegmentCarrier::land(std::uint64_t number, const KvRange& filled,
   return parts_->taker->land(number, filled, into, at, stream);
 }
 
-Result<void> SegmentCarrier::check_landable(std::uint64_t number) {
-  return parts_->taker->check_landable(number);
+Result<void> SegmentCarrier::check_landable(std::uint64_t number, const KvRange& filled,
+                                            BlockList into, const KvRange& at) {
+  return parts_->taker->check_landable(number, filled, into, at);
 }
 
 Result<void> SegmentCarrier::confirm(std::uint64_t number) {
@@ -153,6 +155,10 @@ Result<void> SegmentCarrier::confirm(std::uint64_t number) {
 
 Result<void> SegmentCarrier::finish(std::uint64_t number, Stream stream) {
   return parts_->taker->finish(number, stream);
+}
+
+Result<void> SegmentCarrier::decline(std::uint64_t number, Stream stream) {
+  return parts_->taker->finish(number, stream, ParcelEvent::declined);
 }
 
 std::vector<std::uint64_t> SegmentCarrier::superseded() {

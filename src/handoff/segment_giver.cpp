@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "handoff/segment_giver.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -55,17 +54,22 @@ Result<Ticket> SegmentGiver::fill(std::uint64_t number, const KvRange& range, Bl
   AQUA_ASSIGN(const Open open, find_open("fill", number));
   Given& given = open.given;
   AQUA_ASSIGN(const std::size_t bytes, layout_.packed_bytes(from.size(), range));
-  if (std::ranges::find(given.fills, range, &Fill::range) != given.fills.end()) {
+  if (given.ranges.contains(range)) {
     return Error{Code::invalid_argument,
                  concat("fill: parcel ", number, ": this range was filled before")};
   }
+  if (given.fills.size() == FillTable::kMostFills) {
+    return Error{Code::resource_exhausted,
+                 concat("fill: parcel ", number, " has ", FillTable::kMostFills,
+                        " ranges, which are the most that a parcel can have")};
+  }
   const std::size_t table = FillTable::bytes(given.fills.size() + 1);
-  if (given.fills.size() == FillTable::kMostFills || given.segment->bytes < given.bytes + table ||
+  if (given.segment->bytes < given.bytes + table ||
       bytes > given.segment->bytes - given.bytes - table) {
-    return Error{
-        Code::resource_exhausted,
-        concat("fill: parcel ", number, " has ", given.bytes, " bytes in ", given.fills.size(),
-               " ranges, and no room for ", bytes, " of ", given.segment->bytes, " in all")};
+    return Error{Code::resource_exhausted,
+                 concat("fill: parcel ", number, " has ", given.bytes, " bytes, and no room for ",
+                        bytes, " beside the ", table, " that its table of ", given.fills.size() + 1,
+                        " ranges takes, of ", given.segment->bytes, " in all")};
   }
   AQUA_ASSIGN(const auto memory, segments_.taken(given.segment->number));
   const std::uint64_t told = segments_.told_now();
@@ -82,6 +86,7 @@ Result<Ticket> SegmentGiver::fill(std::uint64_t number, const KvRange& range, Bl
     given.behind.emplace(stream, SegmentMember::Gathered{std::move(mark), told});
   }
   given.fills.push_back({range, given.bytes, bytes});
+  given.ranges.insert(range);
   given.bytes += bytes;
   return copies;
 }

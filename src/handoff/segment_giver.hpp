@@ -17,6 +17,7 @@
 
 #include "aqua/handoff/carrier.hpp"
 #include "aqua/handoff/segments.hpp"
+#include "aqua/kv_range.hpp"
 #include "aqua/side_stream.hpp"
 #include "aqua/stream_mark.hpp"
 #include "base/mutex.hpp"
@@ -59,7 +60,8 @@ class SegmentGiver {
     std::string id{};
     std::optional<Segment> segment{};
     std::vector<Fill> fills{};
-    std::size_t bytes = 0;  // of the fills
+    std::set<KvRange> ranges{};  // of the fills
+    std::size_t bytes = 0;       // of the fills
     // For each stream that a fill was behind, where it was then.
     std::map<Stream, SegmentMember::Gathered> behind{};
     // From close() on.

@@ -12,9 +12,6 @@
 namespace aqua {
 namespace {
 
-// The keeper may be stopped, which is not the end of it; when it ends, the call does too.
-constexpr std::chrono::hours kWithoutEnd{24 * 365};
-
 // Segments that are alike can serve each other's turn: at most an eighth is wasted.
 std::size_t size_class(std::size_t bytes) {
   const std::size_t unit = std::max<std::size_t>(std::bit_floor(bytes) / 8, 1);
@@ -82,15 +79,22 @@ void SegmentMember::ask(const segment_wire::Request& request) {
 }
 
 Result<SegmentClient::Answer> SegmentMember::call(const segment_wire::Request& request) {
-  auto answer = keeper_.call(request, kWithoutEnd);
-  if (answer.ok()) return answer;
+  auto answer = keeper_.call(request, KeeperLink::kWithoutEnd);
   const MutexLock lock(mu_);
-  if (!keeper_.connected()) {
-    disconnect(answer.error().message);
+  if (answer.ok()) {
+    // What was refused before works again.
+    if (connected_ && refused_ == request.index()) error_.clear();
+  } else if (keeper_.connected()) {
+    note(request, answer.error());
   } else {
-    error_ = answer.error().message;
+    disconnect(answer.error().message);
   }
   return answer;
+}
+
+void SegmentMember::note(const segment_wire::Request& request, const Error& why) {
+  refused_ = request.index();
+  error_ = why.message;
 }
 
 Result<SegmentMember::Memory> SegmentMember::map(const SegmentClient::Answer& answer,
@@ -128,7 +132,7 @@ void SegmentMember::ask(const segment_wire::Reserve& asked) {
   // What was refused is not asked for again before take() is.
   const MutexLock lock(mu_);
   starved_ = true;
-  error_ = reserved.error().message;
+  if (connected_) note(asked, reserved.error());
 }
 
 void SegmentMember::ask(const segment_wire::Commit& asked) {

@@ -89,9 +89,11 @@ Result<Segment> SegmentMember::take(std::size_t bytes) {
     wanted_ = bytes;
     starved_ = false;
     link_->kick();
+    const bool has_no_room =
+        !error_.empty() && refused_ == segment_wire::Request(segment_wire::Reserve{}).index();
     return Error{Code::resource_exhausted,
                  concat("segments: take: none of ", bytes, " bytes is ready",
-                        error_.empty() ? "" : ": ", error_)};
+                        has_no_room ? ": " : "", has_no_room ? error_ : "")};
   }
   wanted_ = 0;
   const std::uint64_t number = *found;
@@ -313,7 +315,9 @@ void SegmentMember::reached(const Close& close, const Result<void>& outcome) {
   if (close.after == SegmentAfter::drop && arrived.ok()) {
     post(segment_wire::Drop{close.number, name.generation});
   } else if (close.after == SegmentAfter::drop) {
-    error_ = concat("close: segment ", close.number, " is kept: ", arrived.error().message);
+    note(segment_wire::Drop{close.number, name.generation},
+         Error{arrived.error().code,
+               concat("close: segment ", close.number, " is kept: ", arrived.error().message)});
   }
   post(segment_wire::Close{close.number});
   news_->tell();  // it can be read again

@@ -149,6 +149,8 @@ class SegmentMember {
   void ask(const Asked& asked) AQUA_EXCLUDES(mu_);
   [[nodiscard]] Result<SegmentClient::Answer> call(const segment_wire::Request& request)
       AQUA_EXCLUDES(mu_);
+  // Why a request has failed, until one of its kind succeeds.
+  void note(const segment_wire::Request& request, const Error& why) AQUA_REQUIRES(mu_);
   // Memory of an answer, mapped.
   [[nodiscard]] Result<Memory> map(const SegmentClient::Answer& answer, Access access);
   [[nodiscard]] Result<void> reserve_one(std::size_t bytes) AQUA_EXCLUDES(mu_);
@@ -179,7 +181,10 @@ class SegmentMember {
   bool starved_ AQUA_GUARDED_BY(mu_) = false;    // the keeper had no more, until we are asked again
   bool returned_ AQUA_GUARDED_BY(mu_) = false;   // segments have come back
   bool connected_ AQUA_GUARDED_BY(mu_) = true;
+  // Why it is not connected; else what failed last and has not succeeded since, and which kind of
+  // request that was, by its place in segment_wire::Request.
   std::string error_ AQUA_GUARDED_BY(mu_);
+  std::size_t refused_ AQUA_GUARDED_BY(mu_) = 0;
   MarkedWork<Pending> marked_;  // the last: what it calls uses the others
 };
 

@@ -2,6 +2,7 @@
 #include "handoff/segment_taker.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -23,7 +24,7 @@ std::vector<Parcel> SegmentTaker::accept(std::size_t most) {
   std::vector<Parcel> parcels;
   for (auto& [number, taken] : taken_) {
     if (parcels.size() == most) break;
-    if (taken.told || (!taken.opened && !taken.error)) continue;
+    if (taken.told || taken.superseded || (!taken.opened && !taken.error)) continue;
     taken.told = true;
     parcels.push_back(taken.parcel);
   }
@@ -45,8 +46,27 @@ void SegmentTaker::drop_continued() {
   }
 }
 
+void SegmentTaker::drop_superseded() {
+  for (auto at = taken_.begin(); at != taken_.end();) {
+    const auto& [number, taken] = *at;
+    const auto next = std::next(at);
+    if (taken.superseded && !taken.told) {
+      auto read = StreamMark::create(runtime_), done = StreamMark::create(runtime_);
+      if (!read.ok() || !done.ok()) return;  // next time
+      // It may have ended as it was handed on: drop_continued() sees to that.
+      if (parcels_.finish(number, std::move(*done)).ok()) {
+        if (taken.opened) close(taken.parcel.segment.number, std::move(*read));
+        (void)parcels_.admit(taken.parcel.from, 1);
+        taken_.erase(at);
+      }
+    }
+    at = next;
+  }
+}
+
 void SegmentTaker::hear() {
   drop_continued();
+  drop_superseded();
   for (const OpenedSegment& opened : segments_.opened()) hear(opened);
   for (auto& [number, taken] : taken_) {
     if (!taken.opened && !taken.reading && !taken.error) begin(taken);
@@ -81,7 +101,7 @@ void SegmentTaker::hear(const OpenedSegment& opened) {
   taken.opened = true;
   auto fills = FillTable::read({opened.segment.address, opened.name.bytes});
   if (fills.ok()) {
-    taken.fills = std::move(*fills);
+    for (const Fill& fill : *fills) taken.fills.emplace(fill.range, fill);
   } else {
     taken.error = fills.error();
   }
@@ -110,28 +130,36 @@ Result<SegmentTaker::Taken*> SegmentTaker::find_landable(std::uint64_t number) {
   return taken;
 }
 
-Result<void> SegmentTaker::check_landable(std::uint64_t number) {
+Result<SegmentTaker::Landable> SegmentTaker::find_fill(std::uint64_t number, const KvRange& filled,
+                                                       std::size_t blocks, const KvRange& at) {
+  AQUA_ASSIGN(Taken* const taken, find_landable(number));
+  const auto found = taken->fills.find(filled);
+  if (found == taken->fills.end()) {
+    return Error{Code::invalid_argument,
+                 concat("land: nothing of parcel ", number, " was filled so")};
+  }
+  const Fill& fill = found->second;
+  AQUA_ASSIGN(const std::size_t bytes, layout_.packed_bytes(blocks, at));
+  if (bytes != fill.bytes) {
+    return Error{Code::invalid_argument, concat("land: ", fill.bytes, " bytes of parcel ", number,
+                                                " were filled so, and not ", bytes)};
+  }
+  return Landable{fill, taken->parcel.segment.number};
+}
+
+Result<void> SegmentTaker::check_landable(std::uint64_t number, const KvRange& filled,
+                                          BlockList into, const KvRange& at) {
   const MutexLock lock(mu_);
-  AQUA_TRY(find_landable(number));
-  return {};
+  AQUA_TRY(find_fill(number, filled, into.size(), at));
+  return layout_.check(into);
 }
 
 Result<Ticket> SegmentTaker::land(std::uint64_t number, const KvRange& filled, BlockList into,
                                   const KvRange& at, Stream stream) {
   const MutexLock lock(mu_);
-  AQUA_ASSIGN(Taken* const taken, find_landable(number));
-  const auto fill = std::ranges::find(taken->fills, filled, &Fill::range);
-  if (fill == taken->fills.end()) {
-    return Error{Code::invalid_argument,
-                 concat("land: nothing of parcel ", number, " was filled so")};
-  }
-  AQUA_ASSIGN(const std::size_t bytes, layout_.packed_bytes(into.size(), at));
-  if (bytes != fill->bytes) {
-    return Error{Code::invalid_argument, concat("land: ", fill->bytes, " bytes of parcel ", number,
-                                                " were filled so, and not ", bytes)};
-  }
-  AQUA_ASSIGN(const auto read, segments_.opened(taken->parcel.segment.number));
-  return read.memory->scatter(fill->offset, layout_, into, at, stream);
+  AQUA_ASSIGN(const Landable from, find_fill(number, filled, into.size(), at));
+  AQUA_ASSIGN(const auto read, segments_.opened(from.segment));
+  return read.memory->scatter(from.fill.offset, layout_, into, at, stream);
 }
 
 Result<void> SegmentTaker::confirm(std::uint64_t number) {
@@ -140,12 +168,12 @@ Result<void> SegmentTaker::confirm(std::uint64_t number) {
   return parcels_.confirm(number);
 }
 
-Result<void> SegmentTaker::finish(std::uint64_t number, Stream stream) {
+Result<void> SegmentTaker::finish(std::uint64_t number, Stream stream, ParcelEvent what) {
   const MutexLock lock(mu_);
   AQUA_ASSIGN(Taken* const taken, find_told("finish", number));
   AQUA_ASSIGN(StreamMark read, StreamMark::create(runtime_, stream));
   AQUA_ASSIGN(StreamMark done, StreamMark::create(runtime_, stream));
-  AQUA_TRY(parcels_.finish(number, std::move(done)));
+  AQUA_TRY(parcels_.finish(number, std::move(done), what));
   if (taken->opened) close(taken->parcel.segment.number, std::move(read));
   taken_.erase(number);
   return {};
@@ -158,17 +186,10 @@ std::vector<std::uint64_t> SegmentTaker::superseded() {
   for (const std::uint64_t number : parcels_.superseded()) {
     const auto found = taken_.find(number);
     if (found == taken_.end()) continue;
-    if (found->second.told) {
-      told.push_back(number);
-      continue;
-    }
-    // Nobody has begun it.
-    auto read = StreamMark::create(runtime_), done = StreamMark::create(runtime_);
-    if (!read.ok() || !done.ok() || !parcels_.finish(number, std::move(*done)).ok()) continue;
-    if (found->second.opened) close(found->second.parcel.segment.number, std::move(*read));
-    (void)parcels_.admit(found->second.parcel.from, 1);
-    taken_.erase(found);
+    found->second.superseded = true;
+    if (found->second.told) told.push_back(number);
   }
+  drop_superseded();
   return told;
 }
 

@@ -55,11 +55,12 @@ enum class ParcelEvent : std::uint8_t {
   cancelled,         // giver: by name, before it was taken
   taken_superseded,  // taker: a higher turn of the id counts
   cut_off,           // who was to take it: it does not come under this turn
+  declined,          // giver: its taker has no use for it
 };
 // Whether it is the last that a giver hears of a parcel.
 [[nodiscard]] constexpr bool is_an_end(ParcelEvent event) {
   return event == ParcelEvent::confirmed || event == ParcelEvent::superseded ||
-         event == ParcelEvent::cancelled;
+         event == ParcelEvent::cancelled || event == ParcelEvent::declined;
 }
 struct ParcelNews {
   std::uint64_t number = 0;

@@ -53,7 +53,8 @@ std::string hex_of(std::string_view bytes) {
 
 constexpr std::array kEvents{ParcelEvent::opened,           ParcelEvent::confirmed,
                              ParcelEvent::superseded,       ParcelEvent::cancelled,
-                             ParcelEvent::taken_superseded, ParcelEvent::cut_off};
+                             ParcelEvent::taken_superseded, ParcelEvent::cut_off,
+                             ParcelEvent::declined};
 
 }  // namespace
 
@@ -71,6 +72,8 @@ const char* name_of(ParcelEvent event) {
       return "taken superseded";
     case ParcelEvent::cut_off:
       return "cut off";
+    case ParcelEvent::declined:
+      return "declined";
   }
   return "";
 }

@@ -104,7 +104,8 @@ struct Confirm {
 struct Accept {
   std::uint32_t most = 0;
 };
-// Its giver is told `what`: confirmed; or superseded or cancelled, where it was that elsewhere.
+// Its giver is told `what`: confirmed; declined, where its taker has no use for it; or superseded
+// or cancelled, where it was that elsewhere.
 struct Finish {
   std::uint64_t number = 0;
   ParcelEvent what = ParcelEvent::confirmed;

@@ -109,7 +109,7 @@ TYPED_TEST_P(CarrierContract, WhatIsOpenIsNotTaken) {
   EXPECT_EQ(code_of(prefill->open({"", 1}, "decode")), "invalid_argument");
   EXPECT_EQ(code_of(decode->confirm(12345)), "not_found");
   EXPECT_EQ(code_of(decode->land(12345, {}, {}, {}, {})), "not_found");
-  EXPECT_EQ(code_of(decode->check_landable(12345)), "not_found");
+  EXPECT_EQ(code_of(decode->check_landable(12345, {}, {}, {})), "not_found");
 }
 
 TYPED_TEST_P(CarrierContract, WhatIsNotOpenIsNotFilled) {
@@ -227,6 +227,22 @@ TYPED_TEST_P(CarrierContract, ACancelledParcelIsToldItsGiver) {
   EXPECT_EQ(told.outcome, Delivery::Outcome::cancelled);
 }
 
+TYPED_TEST_P(CarrierContract, ADeclinedParcelEndsAndIsToldItsGiver) {
+  const auto decode = this->join_decode();
+  const auto prefill = this->world_.join("prefill");
+  const std::uint64_t number = this->give(*prefill, {"r", 1}, 5);
+  const Parcel parcel = this->take(*decode);
+  ASSERT_TRUE(decode->decline(parcel.number, this->world_.stream(*decode)).ok());
+  const Delivery told = this->delivery(*prefill);
+  EXPECT_EQ(told.number, number);
+  EXPECT_EQ(told.outcome, Delivery::Outcome::declined);
+  EXPECT_FALSE(told.returned);
+  EXPECT_EQ(code_of(decode->finish(parcel.number, {})), "not_found");
+  EXPECT_EQ(code_of(decode->decline(parcel.number, {})), "not_found");
+  this->give(*prefill, {"s", 1}, 6);
+  EXPECT_EQ(this->take(*decode).id, "s") << "and the first one comes to nobody else";
+}
+
 TYPED_TEST_P(CarrierContract, WhoWasToGetAParcelIsToldThatItDoesNotCome) {
   const auto decode = this->join_decode();
   auto prefill = this->world_.join("prefill");
@@ -252,6 +268,7 @@ REGISTER_TYPED_TEST_SUITE_P(CarrierContract, AParcelArrivesWithItsBytesAndUnderA
                             ATurnThatIsNotHigherIsRefused, ASupersededTakerIsTold,
                             ARecalledParcelIsTheGiversAgain,
                             WhatIsClosedOutlivesItsGiverAndItsTaker, ACancelledParcelIsToldItsGiver,
+                            ADeclinedParcelEndsAndIsToldItsGiver,
                             WhoWasToGetAParcelIsToldThatItDoesNotCome);
 
 }  // namespace aqua

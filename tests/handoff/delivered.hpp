@@ -16,7 +16,8 @@ inline std::string next_delivered(Carrier& carrier) {
   static const std::map<Outcome, std::string> names{
       {Outcome::confirmed, "confirmed"}, {Outcome::superseded, "superseded"},
       {Outcome::cancelled, "cancelled"}, {Outcome::recalled, "recalled"},
-      {Outcome::refused, "refused "},    {Outcome::in_doubt, "in doubt "}};
+      {Outcome::refused, "refused "},    {Outcome::in_doubt, "in doubt "},
+      {Outcome::declined, "declined"}};
   for (;;) {
     const auto all = carrier.deliveries();
     if (!all.empty()) {

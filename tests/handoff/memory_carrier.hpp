@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <climits>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -128,6 +129,8 @@ class MemoryCarrier final : public Carrier {
   Result<Ticket> fill(std::uint64_t number, const KvRange& range, BlockList from,
                       Stream stream) override {
     AQUA_TRY(check_open(number));
+    if (most_filled_ == 0) return Error{Code::resource_exhausted, "fill: the parcel is full"};
+    --most_filled_;
     AQUA_ASSIGN(const std::size_t bytes, layout_.packed_bytes(from.size(), range));
     AQUA_ASSIGN(AquaTensor tensor, runtime_.allocate({.bytes = bytes, .name = "part"}));
     AQUA_ASSIGN(Ticket posted, runtime_.offload(layout_, from, range, tensor, stream));
@@ -180,31 +183,26 @@ class MemoryCarrier final : public Carrier {
   }
   Result<Ticket> land(std::uint64_t number, const KvRange& filled, BlockList into,
                       const KvRange& at, Stream stream) override {
-    AQUA_TRY(check_landable(number));
-    auto& fills = hub_.fills[number];
-    const auto fill = std::find_if(fills.begin(), fills.end(),
-                                   [&](const auto& each) { return each.range == filled; });
-    if (fill == fills.end()) return Error{Code::invalid_argument, "land: nothing was filled so"};
-    AQUA_ASSIGN(const std::size_t bytes, layout_.packed_bytes(into.size(), at));
-    if (bytes != fill->copies->bytes()) {
-      return Error{Code::invalid_argument,
-                   concat("land: ", fill->copies->bytes(), " bytes were filled, and not ", bytes)};
-    }
+    AQUA_ASSIGN(MemoryHub::Fill* const fill, find_fill(number, filled, into, at));
+    if (landed_ == most_landed_) return Error{Code::internal, "land: the device has failed"};
     ++landed_;
     AQUA_ASSIGN(Ticket posted, runtime_.fetch(fill->tensor, layout_, into, at, stream));
     return watched(std::move(posted));
   }
-  Result<void> check_landable(std::uint64_t number) override {
-    AQUA_TRY(check_taken(number));
-    if (!unmapped_.contains(number)) return {};
-    return Error{Code::unavailable, concat("parcel ", number, " is being mapped")};
+  Result<void> check_landable(std::uint64_t number, const KvRange& filled, BlockList into,
+                              const KvRange& at) override {
+    AQUA_TRY(find_fill(number, filled, into, at));
+    return {};
   }
-  Result<void> confirm(std::uint64_t number) override { return hub_.book.confirm(self_, number); }
+  Result<void> confirm(std::uint64_t number) override {
+    if (away_) return Error{Code::unavailable, "confirm: nothing is carried any more"};
+    return hub_.book.confirm(self_, number);
+  }
   Result<void> finish(std::uint64_t number, Stream /*stream*/) override {
-    if (capturing_) return Error{Code::failed_precondition, "finish: the stream is captured"};
-    auto finished = hub_.book.finish(self_, number);
-    hub_.settle();
-    return finished;
+    return finish_as(ParcelEvent::confirmed, number);
+  }
+  Result<void> decline(std::uint64_t number, Stream /*stream*/) override {
+    return finish_as(ParcelEvent::declined, number);
   }
   std::vector<std::uint64_t> superseded() override {
     hear();
@@ -228,6 +226,12 @@ class MemoryCarrier final : public Carrier {
   void watch_by(std::deque<Ticket> tickets) { watched_by_ = std::move(tickets); }
   // As while a graph is captured: nothing can be finished.
   void capture(bool on) { capturing_ = on; }
+  // As once the keeper has ended: nobody is told anything.
+  void go_away() { away_ = true; }
+  // There is no room for more than so many ranges.
+  void fill_at_most(unsigned ranges) { most_filled_ = ranges; }
+  // The device fails at the next one.
+  void land_at_most(unsigned calls) { most_landed_ = calls; }
   // Parcels that this member cannot read now.
   void unmap(std::set<std::uint64_t> parcels) { unmapped_ = std::move(parcels); }
 
@@ -244,6 +248,26 @@ class MemoryCarrier final : public Carrier {
     const auto* const record = hub_.book.find(number);
     if (record == nullptr || record->taker != self_) return unknown(number);
     return {};
+  }
+  [[nodiscard]] Result<MemoryHub::Fill*> find_fill(std::uint64_t number, const KvRange& filled,
+                                                   BlockList into, const KvRange& at) const {
+    AQUA_TRY(check_taken(number));
+    if (unmapped_.contains(number))
+      return Error{Code::unavailable, concat("parcel ", number, " is being mapped")};
+    auto& fills = hub_.fills[number];
+    const auto fill = std::ranges::find(fills, filled, &MemoryHub::Fill::range);
+    if (fill == fills.end()) return Error{Code::invalid_argument, "land: nothing was filled so"};
+    AQUA_TRY(layout_.check(into));
+    AQUA_ASSIGN(const std::size_t bytes, layout_.packed_bytes(into.size(), at));
+    if (bytes == fill->copies->bytes()) return &*fill;
+    return Error{Code::invalid_argument,
+                 concat("land: ", fill->copies->bytes(), " bytes were filled, and not ", bytes)};
+  }
+  Result<void> finish_as(ParcelEvent what, std::uint64_t number) {
+    if (capturing_) return Error{Code::failed_precondition, "finish: the stream is captured"};
+    auto finished = hub_.book.finish(self_, number, what);
+    hub_.settle();
+    return finished;
   }
   [[nodiscard]] Ticket watched(Ticket posted) {
     if (watched_by_.empty()) return posted;
@@ -267,6 +291,7 @@ class MemoryCarrier final : public Carrier {
           {.number = told.number,
            .outcome = told.event == ParcelEvent::confirmed    ? Delivery::Outcome::confirmed
                       : told.event == ParcelEvent::superseded ? Delivery::Outcome::superseded
+                      : told.event == ParcelEvent::declined   ? Delivery::Outcome::declined
                                                               : Delivery::Outcome::cancelled});
     }
   }
@@ -278,8 +303,8 @@ class MemoryCarrier final : public Carrier {
   std::vector<std::uint64_t> superseded_;
   std::vector<ParcelHead> cut_off_;
   std::uint64_t last_refused_ = std::uint64_t{1} << 40;  // numbers that no parcel has
-  unsigned landed_ = 0;
-  bool capturing_ = false;
+  unsigned landed_ = 0, most_landed_ = UINT_MAX, most_filled_ = UINT_MAX;
+  bool capturing_ = false, away_ = false;
   std::deque<Ticket> watched_by_;
   std::set<std::uint64_t> unmapped_;
 };

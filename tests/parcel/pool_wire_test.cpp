@@ -39,7 +39,7 @@ std::vector<PoolRequest> one_of_each() {
           Recall{9},
           Confirm{10},
           Accept{4},
-          Finish{12, ParcelEvent::cancelled},
+          Finish{12, ParcelEvent::declined},
           Cancel{"pool", "r", 7},
           Leave{},
           ListPools{32},

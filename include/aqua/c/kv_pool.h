@@ -111,7 +111,8 @@ enum {
   AQUA_DELIVERY_CANCELLED = 2,  /* by name, before it was taken */
   AQUA_DELIVERY_RECALLED = 3,   /* as asked */
   AQUA_DELIVERY_REFUSED = 4,    /* `code` says why */
-  AQUA_DELIVERY_IN_DOUBT = 5    /* the keeper is away: it may have arrived or not */
+  AQUA_DELIVERY_IN_DOUBT = 5,   /* the keeper is away: it may have arrived or not */
+  AQUA_DELIVERY_DECLINED = 6    /* its taker has no use for it */
 };
 
 /* The last that its giver hears of a parcel that was opened. */

@@ -147,7 +147,8 @@ AQUA_CALL aqua_error* aqua_stream_out_ready(aqua_stream_out out, int* ready);
  * copies them behind it. Each layer once, in any order, counted as the layout does.
  *   invalid_argument     no such layer, it was given before, or the stream
  *   failed_precondition  not ready, or finished; or the stream is being captured
- *   cancelled            it was taken back */
+ *   cancelled            it was taken back, as it is where a part of the layer could not be copied
+ * Any other error: it cannot be streamed any more. */
 AQUA_CALL aqua_error* aqua_stream_out_layer(aqua_stream_out out, uint32_t layer,
                                             aqua_stream stream);
 #define AQUA_MAX_WORDS_BYTES 3072
@@ -164,7 +165,9 @@ AQUA_CALL aqua_error* aqua_stream_out_finish(aqua_stream_out out, const void* wo
 AQUA_CALL aqua_error* aqua_stream_out_copied(aqua_stream_out out, int* copied);
 /* *kept is 1 once the receivers get it also if this process ends. Errors as of _ready(). */
 AQUA_CALL aqua_error* aqua_stream_out_kept(aqua_stream_out out, int* kept);
-/* *landed is 1 once the receivers have all of it where they need it. Errors as of _ready(). */
+/* *landed is 1 once the receivers have all of it where they need it. Errors as of _ready().
+ *   failed_precondition  a receiver has refused it (its status says why), or does not want it any
+ *                        more: it lands nowhere */
 AQUA_CALL aqua_error* aqua_stream_out_landed(aqua_stream_out out, int* landed);
 /* Takes back what no receiver has taken. All calls but _copied() and _free() say cancelled then. */
 AQUA_CALL aqua_error* aqua_stream_out_cancel(aqua_stream_out out);
@@ -212,13 +215,16 @@ AQUA_CALL aqua_error* aqua_streamer_arrived(aqua_streamer streamer,
  *   failed_precondition  the stream is being captured
  *   resource_exhausted   a segment cannot be mapped here now: call again
  *   unavailable          it is being mapped: call again
- * After the last two nothing is on its way into the blocks. */
+ * After these nothing is on its way into the blocks. invalid_argument is also told of a part that
+ * has not all of its layers: finish the sequence. Any other error is the device's: the copies that
+ * were queued before it have ended, which was waited for. */
 AQUA_CALL aqua_error* aqua_streamer_stream_in(aqua_streamer streamer, uint64_t sequence,
                                               const uint32_t* blocks, size_t block_count,
                                               aqua_stream stream, aqua_stream_in* in);
 /* The next four are as those of a ticket (aqua/c/transfer.h), with layers counted as the layout
  * does: an error comes once nothing is written to the blocks, or the layer, any more. Once *done
- * has been 1, or _wait() has returned without an error, the senders are told. */
+ * has been 1, or _wait() has returned without an error, the senders are told, unless nothing is
+ * carried any more: the bytes are here all the same. */
 AQUA_CALL aqua_error* aqua_stream_in_done(aqua_stream_in in, int* done);
 AQUA_CALL aqua_error* aqua_stream_in_wait(aqua_stream_in in);
 AQUA_CALL aqua_error* aqua_stream_in_layer_done(aqua_stream_in in, uint32_t layer, int* done);
@@ -228,8 +234,10 @@ AQUA_CALL aqua_error* aqua_stream_in_stream_wait(aqua_stream_in in, aqua_stream 
  * freed. */
 AQUA_CALL aqua_error* aqua_stream_in_free(aqua_stream_in in);
 /* The sequence is needed no more, once the work posted to `stream` so far has ended; nobody gets it
- * again. *arrived is 1 if aqua_streamer_arrived() had told of it. 0: it had not, of its highest
- * attempt; what has come of that is given up, and there is room for another in its place already.
+ * again. Where it was never streamed in its senders are told that it does not land.
+ * *arrived is 1 if aqua_streamer_arrived() had told of it. 0: it had not, of its highest attempt;
+ * what has come of that is given up, and there is room for another in its place already. Room that
+ * was promised for what has not come is there again once its sender ends, or takes it back.
  *   invalid_argument, failed_precondition  the stream: there is none, or it is being captured.
  *                                          Where *arrived is 0 it is not looked at */
 AQUA_CALL aqua_error* aqua_streamer_finish(aqua_streamer streamer, uint64_t sequence,

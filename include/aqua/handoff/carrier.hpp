@@ -46,6 +46,7 @@ struct Delivery {
     refused,   // `error` says why: aborted, of a turn that is not higher; invalid_argument, of one
                // above kMostTurn; what the stream's work is
     in_doubt,  // nothing is carried any more, and it may have arrived or not
+    declined,  // its taker does not want it, or cannot use it; its bytes have not landed
   };
   std::uint64_t number = 0;
   Outcome outcome = Outcome::confirmed;
@@ -105,14 +106,18 @@ class AQUA_API Carrier {
   // invalid_argument: nothing was filled so, or it is not as large; or the blocks do not have it.
   [[nodiscard]] virtual Result<Ticket> land(std::uint64_t number, const KvRange& filled,
                                             BlockList into, const KvRange& at, Stream stream) = 0;
-  // Whether its bytes can be read here now; else the error that land() would answer. To be asked of
-  // each of several parcels before the first one is landed, whose bytes would be on their way when
-  // another one is refused.
-  [[nodiscard]] virtual Result<void> check_landable(std::uint64_t number) = 0;
+  // Whether land() of the same could begin now; else the error that it would answer. To be asked of
+  // all that is to land together before the first of it is landed, whose bytes would be on their
+  // way when another part is refused.
+  [[nodiscard]] virtual Result<void> check_landable(std::uint64_t number, const KvRange& filled,
+                                                    BlockList into, const KvRange& at) = 0;
   // All that is wanted of it has landed: the giver need not keep it.
   [[nodiscard]] virtual Result<void> confirm(std::uint64_t number) = 0;
   // The work on it has ended, once the work posted to `stream` so far has.
   [[nodiscard]] virtual Result<void> finish(std::uint64_t number, Stream stream) = 0;
+  // As finish(), of a parcel that is of no use here: unless it was confirmed before, its giver is
+  // told that it was declined.
+  [[nodiscard]] virtual Result<void> decline(std::uint64_t number, Stream stream) = 0;
   // Parcels of the caller's that are superseded since the last call: what it makes of them counts
   // no more, and they are to be finished.
   [[nodiscard]] virtual std::vector<std::uint64_t> superseded() = 0;

@@ -137,6 +137,7 @@ class AQUA_API KvPool final : public Carrier {
   //   not_found            no such parcel is this member's
   //   invalid_argument, failed_precondition   the stream, as release()
   [[nodiscard]] Result<void> finish(std::uint64_t number, Stream stream) override;
+  [[nodiscard]] Result<void> decline(std::uint64_t number, Stream stream) override;
 
   // As Carrier's. A pool needs no room at a taker, and carries no bytes. Close() takes blocks as
   // hand_over() does. A parcel that continues one that was accepted cannot be recalled
@@ -155,7 +156,8 @@ class AQUA_API KvPool final : public Carrier {
   [[nodiscard]] Result<void> admit(const std::string& from, std::uint32_t parcels) override;
   [[nodiscard]] Result<Ticket> land(std::uint64_t number, const KvRange& filled, BlockList into,
                                     const KvRange& at, Stream stream) override;
-  [[nodiscard]] Result<void> check_landable(std::uint64_t number) override;
+  [[nodiscard]] Result<void> check_landable(std::uint64_t number, const KvRange& filled,
+                                            BlockList into, const KvRange& at) override;
   [[nodiscard]] Result<void> confirm(std::uint64_t number) override;
   [[nodiscard]] std::vector<std::uint64_t> superseded() override;
   [[nodiscard]] std::vector<ParcelHead> cut_off() override;

@@ -57,7 +57,8 @@ class Runtime;
 struct SegmentCarrierOptions {
   std::string name{};  // of those who hand over among each other: 1 to 128 bytes of printable ASCII
   std::string role{};  // what parcels are handed to: "prefill", "decode", …
-  // Bytes of the largest parcel: what it takes that is filled.
+  // Bytes of the largest parcel: what it takes that is filled. 1,024 ranges have room beside it,
+  // and each one more, of at most 65,536, takes 40 bytes of it.
   std::size_t parcel_bytes = std::size_t{64} << 20;
   // Segments to have here ahead of need. Twice as many are kept, more are given back; and as many
   // of others' stay mapped after they were read. Who only takes needs none.
@@ -106,9 +107,11 @@ class AQUA_API SegmentCarrier final : public Carrier {
   [[nodiscard]] std::vector<Parcel> accept(std::size_t most) override;
   [[nodiscard]] Result<Ticket> land(std::uint64_t number, const KvRange& filled, BlockList into,
                                     const KvRange& at, Stream stream) override;
-  [[nodiscard]] Result<void> check_landable(std::uint64_t number) override;
+  [[nodiscard]] Result<void> check_landable(std::uint64_t number, const KvRange& filled,
+                                            BlockList into, const KvRange& at) override;
   [[nodiscard]] Result<void> confirm(std::uint64_t number) override;
   [[nodiscard]] Result<void> finish(std::uint64_t number, Stream stream) override;
+  [[nodiscard]] Result<void> decline(std::uint64_t number, Stream stream) override;
   [[nodiscard]] std::vector<std::uint64_t> superseded() override;
   [[nodiscard]] std::vector<ParcelHead> cut_off() override;
   [[nodiscard]] bool wait(std::chrono::milliseconds patience) override;

@@ -29,9 +29,9 @@
 // sequence whose answer is complete.
 //
 // Table 1 of the paper has stream_out over scatter over flush, and stream_in over gather over
-// fetch. Its *scatter* (many pieces of the cache, to one place) is what this library calls gather,
-// as CUDA kernels do; here a Carrier
-// does both: one that carries bytes from cache to cache (aqua/handoff/carrier.hpp).
+// fetch. Its *scatter* collects many pieces of the cache in one place, which this library calls
+// gather, as CUDA kernels do. Here both are done by a Carrier that copies
+// (aqua/handoff/carrier.hpp).
 //
 // A sequence that some rank of the sender could not stream to the end is streamed again as another
 // attempt, by that pipeline or another one. Attempts never mix: the highest counts.
@@ -91,8 +91,10 @@ class AQUA_API StreamOut {
   [[nodiscard]] Result<bool> ready() const;
   // The layer's keys and values of all tokens are written by the work posted to `stream` so far.
   // Copies them behind it. Each layer once, in any order; counted as the layout does.
-  //   invalid_argument     no such layer, or it was given before
-  //   failed_precondition  not ready(), or finish() was called
+  //   invalid_argument     no such layer, or it was given before; or a stream that is none
+  //   failed_precondition  not ready(), finish() was called, or the stream is captured
+  // Any other error: it cannot be streamed any more, and where a part of the layer could not be
+  // copied it is taken back, as by cancel().
   [[nodiscard]] Result<void> layer(unsigned layer, Stream stream);
   // All layers were given. `words` are the engine's to whoever takes the sequence, at most 3,072
   // bytes, the same of all ranks: the token that is pending, say.
@@ -107,6 +109,8 @@ class AQUA_API StreamOut {
   // Whether it outlives this process: the receivers get it, also if this process ends now.
   [[nodiscard]] Result<bool> kept() const;
   // Whether the receivers have all of it where they need it.
+  //   failed_precondition  a receiver has refused it (its status says why), or does not want it any
+  //                        more: it lands nowhere
   [[nodiscard]] Result<bool> landed() const;
   // Takes back what no receiver has taken. All calls but copied() are refused then (cancelled).
   void cancel();
@@ -127,7 +131,7 @@ class AQUA_API StreamIn {
 
   // As those of a Ticket (aqua/ticket.hpp), with layers counted as the layout does: an error comes
   // once nothing is written to the blocks, or the layer, any more. Once done() is true the senders
-  // are told.
+  // are told, unless nothing is carried any more: the bytes are here all the same.
   [[nodiscard]] Result<bool> done();
   [[nodiscard]] Result<void> wait();
   [[nodiscard]] Result<bool> layer_done(unsigned layer) const;
@@ -200,12 +204,16 @@ class AQUA_API Streamer {
   // Moves a sequence that has arrived into blocks of this process, behind the work posted to
   // `stream` so far.
   //   not_found         it has not arrived
-  //   invalid_argument  fewer blocks than its tokens take, or as Carrier::land()
-  //   as Carrier::check_landable(): nothing is on its way into the blocks
+  //   invalid_argument  fewer blocks than its tokens take, or a part that has not all of its layers
+  //   as Carrier::check_landable(), of all parts before the first one lands
+  // Nothing is on its way into the blocks then. After an error of the device, which can come once
+  // copies are queued, they have ended: that is waited for.
   [[nodiscard]] Result<StreamIn> stream_in(std::uint64_t sequence, BlockList blocks, Stream stream);
   // The sequence is needed no more, once the work posted to `stream` so far has ended; nobody gets
-  // it again. True: arrived() had told of it. False: it had not, of its highest attempt; what has
-  // come of that is given up, and there is room for another in its place already.
+  // it again. Where it was never streamed in its senders are told that it does not land.
+  // True: arrived() had told of it. False: it had not, of its highest attempt; what has come of
+  // that is given up, and there is room for another in its place already. Room that was promised
+  // for what has not come is there again once its sender ends, or takes it back.
   //   invalid_argument, failed_precondition  the stream, as Carrier's: nothing has changed. Where
   //                                          the answer is false it is not looked at
   [[nodiscard]] Result<bool> finish(std::uint64_t sequence, Stream stream);

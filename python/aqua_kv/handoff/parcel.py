@@ -74,6 +74,7 @@ class DeliveryOutcome(enum.IntEnum):
     RECALLED = 3  # as asked
     REFUSED = 4  # `error` says why
     IN_DOUBT = 5  # the keeper is away: it may have arrived or not
+    DECLINED = 6  # its taker has no use for it
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,8 @@ class StreamOut(_OfStreamer):
         return self._ask(lib.aqua_stream_out_kept)
 
     def landed(self) -> bool:
-        """Whether the receivers have all of it where they need it."""
+        """Whether the receivers have all of it where they need it. FAILED_PRECONDITION: one has refused
+        it (its status says why), or does not want it any more."""
         return self._ask(lib.aqua_stream_out_landed)
 
     def cancel(self) -> None:

@@ -27,6 +27,7 @@ static_assert(to_c(Outcome::cancelled) == AQUA_DELIVERY_CANCELLED);
 static_assert(to_c(Outcome::recalled) == AQUA_DELIVERY_RECALLED);
 static_assert(to_c(Outcome::refused) == AQUA_DELIVERY_REFUSED);
 static_assert(to_c(Outcome::in_doubt) == AQUA_DELIVERY_IN_DOUBT);
+static_assert(to_c(Outcome::declined) == AQUA_DELIVERY_DECLINED);
 
 // A parcel as its giver names it. `name` is the argument's, for errors.
 Result<Parcel> to_parcel(const char* what, const char* name, const KvPool& pool,

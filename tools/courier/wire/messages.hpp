@@ -114,8 +114,8 @@ struct Landed {
   std::uint64_t number = 0;
   friend bool operator==(const Landed&, const Landed&) = default;
 };
-// Its giver's keeper need not have it any more: its taker has all bytes, or it was superseded or
-// cancelled there.
+// Its giver's keeper need not have it any more: its taker has all bytes, or has no use for it, or
+// it was superseded or cancelled there.
 struct Ended {
   std::uint64_t number = 0;
   ParcelEvent what = ParcelEvent::confirmed;

@@ -18,6 +18,9 @@ Error error_of(const Delivery& told) {
       return because(Code::cancelled, "it was cancelled by name");
     case Delivery::Outcome::recalled:
       return because(Code::cancelled, "it was taken back");
+    case Delivery::Outcome::declined:
+      return because(Code::failed_precondition,
+                     "its receiver has no use for it, and says why in its own status");
     case Delivery::Outcome::confirmed:
     case Delivery::Outcome::refused:
     case Delivery::Outcome::in_doubt:
@@ -40,6 +43,14 @@ Result<ParcelState> Outbox::state(std::uint64_t number) {
   const auto found = given_.find(number);
   if (found == given_.end() || !found->second) return now;
   if (found->second->outcome == Delivery::Outcome::confirmed) return ParcelState::confirmed;
+  if (found->second->outcome == Delivery::Outcome::declined) return ParcelState::taken;
+  return error_of(*found->second);
+}
+
+Result<void> Outbox::check_not_declined(std::uint64_t number) const {
+  const auto found = given_.find(number);
+  if (found == given_.end() || !found->second) return {};
+  if (found->second->outcome != Delivery::Outcome::declined) return {};
   return error_of(*found->second);
 }
 

@@ -22,8 +22,11 @@ class Outbox {
   [[nodiscard]] Carrier& carrier() const { return carrier_; }
   // As Carrier::open().
   [[nodiscard]] Result<std::uint64_t> open(const ParcelHead& head, const std::string& role);
-  // How far it has come; `confirmed` stays. Any error: it cannot get any further.
+  // How far it has come; `confirmed` stays, and one that was declined stays `taken`. Any error: it
+  // cannot get any further.
   [[nodiscard]] Result<ParcelState> state(std::uint64_t number);
+  // failed_precondition: state() has heard that its receiver has declined it.
+  [[nodiscard]] Result<void> check_not_declined(std::uint64_t number) const;
   // Nobody asks for it any more.
   void forget(std::uint64_t number) { given_.erase(number); }
   // Takes what the carrier has to tell.

@@ -46,6 +46,12 @@ void StreamOut::Parts::recall() {
   forget();
 }
 
+void StreamOut::Parts::recall_unless_refused(const Error& error, bool is_first) {
+  const bool is_refusal =
+      error.code == Code::invalid_argument || error.code == Code::failed_precondition;
+  if (!is_first || !is_refusal) recall();
+}
+
 void StreamOut::Parts::forget() {
   for (const Way& way : ways) outbox->forget(way.parcel);
   ways.clear();
@@ -79,7 +85,10 @@ Result<bool> StreamOut::kept() const {
 }
 Result<bool> StreamOut::landed() const {
   if (!parts_->finished) return false;
-  return parts_->all_are(ParcelState::confirmed);
+  auto landed = parts_->all_are(ParcelState::confirmed);
+  for (const Parts::Way& way : parts_->ways)
+    AQUA_TRY(parts_->outbox->check_not_declined(way.parcel));
+  return landed;
 }
 
 Result<void> StreamOut::layer(unsigned layer, Stream stream) {
@@ -92,16 +101,21 @@ Result<void> StreamOut::layer(unsigned layer, Stream stream) {
     return Error{Code::failed_precondition,
                  concat("layer ", layer, " of sequence ", parts_->note.sequence, ": ",
                         room ? "it is finished" : "a receiver has no room for it yet")};
+  bool is_first = true;
   for (const Parts::Way& way : parts_->ways) {
     for (const ShardPiece& piece : way.pieces) {
       const IndexRange& layers = piece.from.layers;
       if (layer < layers.first || layer - layers.first >= layers.count) continue;
-      AQUA_ASSIGN(Ticket copy, parts_->outbox->carrier().fill(way.parcel,
-                                                              {.layers = {layer, 1},
-                                                               .tokens = {0, parts_->tokens},
-                                                               .heads = piece.from.heads},
-                                                              parts_->blocks, stream));
-      parts_->copies.push_back(std::move(copy));
+      auto copy = parts_->outbox->carrier().fill(
+          way.parcel,
+          {.layers = {layer, 1}, .tokens = {0, parts_->tokens}, .heads = piece.from.heads},
+          parts_->blocks, stream);
+      if (!copy.ok()) {
+        parts_->recall_unless_refused(copy.error(), is_first);
+        return std::move(copy).error();
+      }
+      parts_->copies.push_back(std::move(copy).value());
+      is_first = false;
     }
   }
   parts_->given[layer] = true;
@@ -126,11 +140,7 @@ Result<void> StreamOut::finish(const std::string& words, Stream stream) {
     auto closed =
         parts_->outbox->carrier().close(way.parcel, parts_->blocks, parts_->tokens, text, stream);
     if (closed.ok()) continue;
-    // A stream that is none, or is captured, is refused by the first one: nothing has changed then.
-    const bool is_first = &way == &parts_->ways.front();
-    const Code code = closed.error().code;
-    if (!is_first || (code != Code::invalid_argument && code != Code::failed_precondition))
-      parts_->recall();  // half a sequence is nobody's
+    parts_->recall_unless_refused(closed.error(), &way == &parts_->ways.front());
     return closed;
   }
   parts_->finished = true;

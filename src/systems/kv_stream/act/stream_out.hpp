@@ -35,6 +35,10 @@ struct StreamOut::Parts {
   // Whether all parcels have come as far as this.
   [[nodiscard]] Result<bool> all_are(ParcelState least) const;
   void recall();
+  // A call to the carrier has failed, `is_first` of those that belong together. A stream that is
+  // none, or is captured, the first one refuses, and nothing has changed then. After any other
+  // error they are taken back, as half of a layer, or of a sequence, is nobody's.
+  void recall_unless_refused(const Error& error, bool is_first);
   void forget();
 
   const std::shared_ptr<Outbox> outbox;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -42,6 +43,13 @@ Result<void> check_layout(const Layout& layout, const KvShape& shape, const Rank
   return same("tokens a block", spec.axes.tokens.count, shape.tokens_per_block);
 }
 
+// A part of a layer: what was filled of a parcel, and where it belongs in the layout.
+struct Landing {
+  std::uint64_t parcel = 0;
+  KvRange filled{};
+  KvRange at{};
+};
+
 }  // namespace
 
 struct Streamer::Parts {
@@ -62,21 +70,28 @@ struct Streamer::Parts {
   [[nodiscard]] std::uint32_t room(std::size_t blocks) const {
     return static_cast<std::uint32_t>(blocks * layout.spec().axes.tokens.count);
   }
+  // What a layer of a sequence that has arrived comes from.
+  [[nodiscard]] std::vector<Landing> landings(const Intake::Sequence& of, unsigned layer) const;
   // Reads what a parcel says of itself.
   [[nodiscard]] Result<StreamPart> part_of(const Parcel& parcel) const;
   void take(const Parcel& parcel, const std::function<bool(std::uint64_t)>& wanted);
   // Nothing of these is read any more, and there is room for others in their place: the sequence
   // that they were of may come again. What cannot be finished now, as while a graph is captured, is
   // the next time.
-  void give_up(const std::vector<std::uint64_t>& parcels) {
-    given_up.insert(given_up.end(), parcels.begin(), parcels.end());
+  void give_up(const std::vector<std::uint64_t>& numbers) {
+    given_up.insert(given_up.end(), numbers.begin(), numbers.end());
     std::erase_if(given_up, [this](std::uint64_t parcel) {
-      const auto finished = carrier.finish(parcel, Stream{});
+      const auto finished = carrier.decline(parcel, Stream{});
       if (!finished.ok() && finished.error().code == Code::failed_precondition) return false;
-      (void)carrier.admit(givers.extract(parcel).mapped(), 1);
+      (void)carrier.admit(parcels.extract(parcel).mapped().giver, 1);
       return true;
     });
   }
+
+  struct Here {
+    std::string giver{};   // its role
+    bool landing = false;  // its bytes are on their way into blocks, or there
+  };
 
   Carrier& carrier;
   std::shared_ptr<Outbox> outbox;
@@ -84,13 +99,28 @@ struct Streamer::Parts {
   const StreamEnd own;
   const std::vector<StreamPeer> groups;
   Intake intake;
-  std::map<std::uint64_t, std::string> givers{};  // roles, of the parcels that are here
-  std::vector<std::uint64_t> given_up{};          // of these, to be finished
+  std::map<std::uint64_t, Here> parcels{};  // that are here
+  std::vector<std::uint64_t> given_up{};    // of these, to be finished
   // Sequences of each group, less those that are finished. Of these some were admitted by the
   // streamer before this one: it may be below 0.
   std::vector<std::int64_t> admitted;
   StreamerStatus status{};
 };
+
+std::vector<Landing> Streamer::Parts::landings(const Intake::Sequence& of, unsigned layer) const {
+  std::vector<Landing> parts;
+  for (const Route& route : groups[of.group].in) {
+    for (const ShardPiece& piece : route.pieces) {
+      const IndexRange &here = piece.to.layers, &there = piece.from.layers;
+      if (layer < here.first || layer - here.first >= here.count) continue;
+      const IndexRange tokens{0, of.tokens};
+      parts.push_back({.parcel = of.parcels.at(route.peer),
+                       .filled = {{there.first + layer - here.first, 1}, tokens, piece.from.heads},
+                       .at = {{layer, 1}, tokens, piece.to.heads}});
+    }
+  }
+  return parts;
+}
 
 Result<StreamPart> Streamer::Parts::part_of(const Parcel& parcel) const {
   AQUA_ASSIGN(StreamNote note, parse_note(parcel.note));
@@ -110,7 +140,7 @@ Result<StreamPart> Streamer::Parts::part_of(const Parcel& parcel) const {
 }
 
 void Streamer::Parts::take(const Parcel& parcel, const std::function<bool(std::uint64_t)>& wanted) {
-  givers[parcel.number] = parcel.from;
+  parcels[parcel.number] = {.giver = parcel.from};
   const auto part = part_of(parcel);
   if (part.ok() && wanted && !wanted(part->sequence)) return give_up({parcel.number});
   const auto useless =
@@ -204,29 +234,34 @@ Result<StreamIn> Streamer::stream_in(std::uint64_t sequence, BlockList blocks, S
   AQUA_TRY(parts_->layout.check(blocks));
   if (found->tokens > parts_->room(blocks.size()))
     return refusal(concat("stream_in: ", found->tokens, " tokens into ", blocks.size(), " blocks"));
-  const std::vector<Route>& routes = parts_->groups[found->group].in;
-  auto in = std::make_unique<StreamIn::Parts>(StreamIn::Parts{.carrier = parts_->carrier});
-  for (const auto& [source, parcel] : found->parcels) {
-    AQUA_TRY(parts_->carrier.check_landable(parcel));  // before anything is posted
-  }
-  // Layer by layer, so that the first ones come first.
+  std::vector<std::vector<Landing>> layers;  // so that the first ones come first
   for (unsigned layer = 0; layer < parts_->layout.layers(); ++layer) {
+    layers.push_back(parts_->landings(*found, layer));
+    for (const Landing& part : layers.back())
+      AQUA_TRY(parts_->carrier.check_landable(part.parcel, part.filled, blocks, part.at));
+  }
+  auto in = std::make_unique<StreamIn::Parts>(StreamIn::Parts{.carrier = parts_->carrier});
+  for (const std::vector<Landing>& layer : layers) {
     std::vector<Ticket> tickets;
-    for (const Route& route : routes) {
-      for (const ShardPiece& piece : route.pieces) {
-        const IndexRange &here = piece.to.layers, &there = piece.from.layers;
-        if (layer < here.first || layer - here.first >= here.count) continue;
-        const IndexRange tokens{0, found->tokens};
-        const KvRange part{{there.first + layer - here.first, 1}, tokens, piece.from.heads};
-        AQUA_ASSIGN(Ticket ticket,
-                    parts_->carrier.land(found->parcels.at(route.peer), part, blocks,
-                                         {{layer, 1}, tokens, piece.to.heads}, stream));
-        tickets.push_back(std::move(ticket));
+    std::optional<Error> failed;
+    for (const Landing& part : layer) {
+      auto ticket = parts_->carrier.land(part.parcel, part.filled, blocks, part.at, stream);
+      if (!ticket.ok()) {
+        failed = std::move(ticket).error();
+        break;
       }
+      tickets.push_back(std::move(ticket).value());
     }
     in->layers.push_back(Ticket::join(std::move(tickets)));
+    if (!failed) continue;
+    // Afterwards nobody could tell when the blocks are written no more.
+    for (Ticket& queued : in->layers) (void)queued.wait();
+    return *std::move(failed);
   }
-  for (const auto& [source, parcel] : found->parcels) in->parcels.push_back(parcel);
+  for (const auto& [source, parcel] : found->parcels) {
+    in->parcels.push_back(parcel);
+    parts_->parcels.at(parcel).landing = true;
+  }
   return StreamIn(std::move(in));
 }
 
@@ -239,14 +274,16 @@ Result<bool> Streamer::finish(std::uint64_t sequence, Stream stream) {
   Result<bool> all = true;
   bool first = true;
   for (const auto& [source, parcel] : found->parcels) {
-    auto finished = parts_->carrier.finish(parcel, stream);
+    // Of what nobody wanted the senders are not to believe that it has landed.
+    auto finished = parts_->parcels.at(parcel).landing ? parts_->carrier.finish(parcel, stream)
+                                                       : parts_->carrier.decline(parcel, stream);
     if (!finished.ok()) all = finished.error();
     // What is wrong with the stream is so from the first parcel on, when nothing has changed.
     if (first && !finished.ok() && finished.error().code != Code::not_found) return all;
     first = false;
   }
   if (all.ok()) --parts_->admitted.at(found->group);
-  for (const std::uint64_t parcel : parts_->intake.drop(sequence)) parts_->givers.erase(parcel);
+  for (const std::uint64_t parcel : parts_->intake.drop(sequence)) parts_->parcels.erase(parcel);
   return all;
 }
 

@@ -87,6 +87,32 @@ TEST_F(FailedCopy, OfASequenceThatComesIsToldOnceNoCopyWritesToItsBlocks) {
   EXPECT_EQ(in.done().error().code, Code::data_loss);
 }
 
+TEST_F(FailedCopy, ThatCannotBeQueuedIsToldOnceTheOthersHaveEnded) {
+  pair_.admit(1);
+  auto outs = pair_.begin(1, 8);
+  pair_.send(outs, 8, 1);
+  auto& receiver = *pair_.receivers[0];
+  ASSERT_EQ(receiver.streamer.arrived().size(), 1U);
+  receiver.carrier.watch_by(tickets());
+  receiver.carrier.land_at_most(1);
+  const auto in = receiver.streamer.stream_in(1, receiver.blocks_for(8), receiver.stream());
+  EXPECT_EQ(in.error().code, Code::internal);
+  EXPECT_EQ(copies_[0]->waits, 1);
+  EXPECT_EQ(copies_[1]->waits, 0);
+}
+
+TEST_F(TwoToOne, WhatHasLandedIsDoneAlsoWhereNobodyCanBeTold) {
+  pair_.admit(1);
+  auto outs = pair_.begin(1, 8);
+  pair_.send(outs, 8, 1);
+  ASSERT_EQ(receiver_.streamer.arrived().size(), 1U);
+  StreamIn in = sure(receiver_.streamer.stream_in(1, receiver_.blocks_for(8), receiver_.stream()));
+  receiver_.carrier.go_away();
+  sure(in.wait());
+  EXPECT_TRUE(sure(in.done()));
+  EXPECT_EQ(receiver_.wrong(8, 1), 0U);
+}
+
 TEST_F(TwoToOne, WhereOnePartCannotBeReadYetNoneIsOnItsWay) {
   pair_.admit(1);
   auto outs = pair_.begin(1, 8);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <random>
 
 #include "aqua/kv_stream/streamer.hpp"
 #include "systems/kv_stream/decide/stream/note.hpp"
@@ -13,6 +14,7 @@ namespace {
 
 using test::Pair;
 using test::pipeline;
+using test::PipelineSpec;
 using test::Rank;
 using test::sure;
 using test::TwoToOne;
@@ -65,6 +67,24 @@ TEST(OneToTwo, OfASequenceThatCannotBeClosedForAllNothingStays) {
   EXPECT_EQ(pair.hub.book.size(), 0U) << "nobody gets half of it";
 }
 
+TEST(OneToTwo, OfASequenceOneOfWhoseLayersIsCopiedInPartNothingStays) {
+  Pair pair(pipeline({1}, 1, 4), pipeline({1}, 2, 4));
+  pair.admit(1);
+  auto outs = pair.begin(1, 8);
+  Rank& sender = *pair.senders[0];
+  sender.carrier.fill_at_most(1);
+  const auto layer = [&] { return outs[0].layer(0, sender.stream()).error().code; };
+  EXPECT_EQ(layer(), Code::resource_exhausted);
+  EXPECT_EQ(layer(), Code::cancelled) << "and not that it was given before";
+  sure(emulated::synchronize(pair.runtime, sender.stream()));
+  EXPECT_TRUE(sure(outs[0].copied())) << "the blocks are the sender's again";
+  EXPECT_EQ(pair.hub.book.size(), 0U) << "nobody gets half of it";
+  sender.carrier.fill_at_most(2);
+  auto again = pair.begin(1, 8, 2);
+  pair.send(again, 8, 1);
+  EXPECT_EQ(pair.receive(1, 8, 1, 2), 0U);
+}
+
 // A parcel that another process made up.
 TEST_F(TwoToOne, WhatCannotBeIsRefusedAndNothingLands) {
   const KvShards from = pipeline({1, 1}, 1, 4).shards, to = pipeline({2}, 1, 4).shards;
@@ -98,6 +118,93 @@ TEST_F(TwoToOne, WhatCannotBeIsRefusedAndNothingLands) {
   wrong.attempt = 3;  // the turn is another attempt's
   offer(id, turn_of(2), 8, write_note(wrong));
   EXPECT_EQ(receiver_.carrier.landed(), 0U);
+}
+
+TEST(OneToOne, OfASequenceThatLacksALayerNothingLands) {
+  const test::PipelineSpec shape = pipeline({3}, 1, 4);
+  Pair pair(shape, shape);
+  pair.admit(1);
+  Rank &sender = *pair.senders[0], &receiver = *pair.receivers[0];
+  const StreamNote note{
+      .agreement = agreement_of(shape.shards, shape.shards), .from = {"prefill", 0}, .sequence = 1};
+  test::MemoryCarrier liar(pair.hub, pair.runtime, sender.layout(), Streamer::role("prefill", 0));
+  const auto number = sure(
+      liar.open({id_of(note.from, {"decode", 0}, 1), turn_of(1)}, Streamer::role("decode", 0)));
+  for (std::uint32_t layer = 0; layer < 2; ++layer) {
+    sender.write(layer, 8, 1);
+    sure(liar.fill(number, {.layers = {layer, 1}, .tokens = {0, 8}, .heads = {0, 4}},
+                   sender.blocks_for(8), sender.stream()));
+  }
+  sure(liar.close(number, {}, 8, write_note(note), sender.stream()));
+  (void)liar.wait({});  // for its copies
+  ASSERT_EQ(receiver.streamer.arrived().size(), 1U);
+  const auto refused = receiver.streamer.stream_in(1, receiver.blocks_for(8), receiver.stream());
+  EXPECT_EQ(refused.error().code, Code::invalid_argument);
+  EXPECT_EQ(receiver.carrier.landed(), 0U);
+  EXPECT_EQ(receiver.wrong(0, 0), 0U) << "no byte was touched";
+}
+
+std::optional<Code> landed(const StreamOut& out) {
+  const auto asked = out.landed();
+  EXPECT_TRUE(!asked.ok() || !*asked) << "it has not";
+  return asked.ok() ? std::nullopt : std::optional(asked.error().code);
+}
+
+TEST_F(TwoToOne, SendersAreToldThatAReceiverOfAnotherFormatRefusesTheirs) {
+  PipelineSpec from = pipeline({1, 1}, 1, 4), to = pipeline({2}, 1, 4);
+  from.shards.shape.format = to.shards.shape.format = "fp8";
+  pair_.receivers.clear();
+  std::mt19937 random(2);
+  Rank redeployed(pair_.runtime, pair_.hub, "decode", 0, to, {{"prefill", from.shards}}, random);
+  sure(redeployed.streamer.admit("prefill", 1));
+  auto outs = pair_.begin(1, 8);
+  pair_.send(outs, 8, 1);
+  EXPECT_TRUE(redeployed.streamer.arrived().empty());
+  EXPECT_EQ(redeployed.streamer.status().refused, 2U);
+  for (const StreamOut& out : outs) {
+    EXPECT_EQ(landed(out), Code::failed_precondition);
+    EXPECT_TRUE(sure(out.kept())) << "nobody waits for this sender any more";
+    EXPECT_EQ(landed(out), Code::failed_precondition) << "also when it is asked again";
+  }
+}
+
+TEST_F(TwoToOne, SendersAreToldThatWhatIsNotWantedDoesNotLand) {
+  pair_.admit(1);
+  auto outs = pair_.begin(1, 8);
+  pair_.send(outs, 8, 1);
+  EXPECT_TRUE(receiver_.streamer.arrived([](std::uint64_t) { return false; }).empty());
+  EXPECT_EQ(landed(outs[0]), Code::failed_precondition);
+  EXPECT_EQ(landed(outs[1]), Code::failed_precondition);
+}
+
+TEST_F(TwoToOne, ASenderIsToldThatItsPartOfWhatIsCutOffDoesNotLand) {
+  pair_.admit(1);
+  auto outs = pair_.begin(1, 8);
+  send_first_part(outs);
+  EXPECT_TRUE(receiver_.streamer.arrived().empty());
+  EXPECT_EQ(landed(outs[0]), std::nullopt) << "the rest may come";
+  outs[1].cancel();
+  EXPECT_EQ(receiver_.streamer.cut_off().size(), 1U);
+  EXPECT_EQ(landed(outs[0]), Code::failed_precondition);
+}
+
+TEST_F(TwoToOne, ASenderIsToldThatItsPartOfWhatIsFinishedDoesNotLand) {
+  pair_.admit(1);
+  auto outs = pair_.begin(1, 8);
+  send_first_part(outs);
+  EXPECT_TRUE(receiver_.streamer.arrived().empty());
+  EXPECT_FALSE(sure(receiver_.streamer.finish(1, receiver_.stream())));
+  EXPECT_EQ(landed(outs[0]), Code::failed_precondition);
+}
+
+TEST_F(TwoToOne, SendersAreToldThatWhatIsFinishedBeforeItIsTakenInDoesNotLand) {
+  pair_.admit(1);
+  auto outs = pair_.begin(1, 8);
+  pair_.send(outs, 8, 1);
+  ASSERT_EQ(receiver_.streamer.arrived().size(), 1U);
+  EXPECT_TRUE(sure(receiver_.streamer.finish(1, receiver_.stream())));
+  EXPECT_EQ(landed(outs[0]), Code::failed_precondition);
+  EXPECT_EQ(landed(outs[1]), Code::failed_precondition);
 }
 
 TEST_F(TwoToOne, BlocksThatAreTooFewAreRefused) {
