@@ -163,7 +163,9 @@ class AQUA_API LayerPool {
   //   failed_precondition  no step was begun, or the layer before has not ended
   //   data_loss            as said above; the step cannot go on: discard()
   [[nodiscard]] Result<std::span<std::byte* const>> begin_layer(std::uint32_t layer);
-  // The layer's kernels are launched. Errors as begin_layer()'s.
+  // The layer's kernels are launched. Errors as begin_layer()'s; after any other code, as
+  // unavailable where pins that others hold delay what is away, nothing is lost: call it again for
+  // this layer.
   [[nodiscard]] Result<void> end_layer(std::uint32_t layer);
   // Returns the step's number, from 1 on. failed_precondition: not every layer has ended.
   [[nodiscard]] Result<std::uint64_t> end_step(const StepLoad& load = {});

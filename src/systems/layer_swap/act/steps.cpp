@@ -113,32 +113,49 @@ Result<void> Steps::fetch(std::uint32_t layer, const SplitBlocks& blocks) {
   return {};
 }
 
-// Posts moves in order. A fetch into a frame comes after the kernels and the write-backs of the
-// layers that had it: of all that have ended, since those of other frames were posted before.
-Result<void> Steps::post(std::uint32_t ended, const std::vector<Move>& moves) {
-  Step& step = *step_;
-  for (const Move& move : moves) {
-    if (move.kind == MoveKind::out) {
-      Tickets& leaving = leaving_[memory_.slot_of(move.layer)];
-      meter_.start(StepMeter::Span::write, out_.stream());
-      const auto posted = away_.offload(move.layer, memory_.layout(move.layer), step.writes,
-                                        out_.stream(), leaving);
-      meter_.stop(out_.stream());
-      if (!posted.ok()) return lose(concat("layer ", move.layer), posted.error());
-      step.tickets.insert(step.tickets.end(), leaving.begin(), leaving.end());
-      for (const auto& of : step.writes) written_bytes_ += of.blocks.size() * layer_block_bytes_;
-    } else {
-      const auto ordered = in_.run_after(out_.stream());
-      if (!ordered.ok()) return lose(concat("layer ", move.layer), ordered.error());
-      // What has had its turn comes in for the next step.
-      const auto fetched = fetch(move.layer, move.layer > ended ? step.reads : step.used);
-      if (!fetched.ok()) return lose(concat("layer ", move.layer), fetched.error());
-    }
+// Posts what the step has of them, in order. What cannot be posted now stays, for the next call.
+Result<void> Steps::post_moves(std::uint32_t ended) {
+  std::deque<Move>& moves = step_->moves;
+  while (!moves.empty()) {
+    const Move move = moves.front();
+    const auto posted = post(ended, move);
+    if (!posted.ok() && posted.error().code == Code::data_loss)
+      return lose(concat("layer ", move.layer), posted.error());
+    AQUA_TRY(posted);
     // Streams keep the order from here on, whatever the host sees complete.
     if (const auto told = memory_.schedule().completed(move.kind); !told.ok())
       return lose("schedule", told.error());
+    moves.pop_front();
   }
   return {};
+}
+
+// A fetch into a frame comes after the kernels and the write-backs of the layers that had it: of
+// all that have ended, since those of other frames were posted before. Once posted in part, a move
+// may be posted again whole: it copies the same bytes.
+Result<void> Steps::post(std::uint32_t ended, const Move& move) {
+  Step& step = *step_;
+  if (move.kind == MoveKind::out) {
+    Tickets& leaving = leaving_[memory_.slot_of(move.layer)];
+    meter_.start(StepMeter::Span::write, out_.stream());
+    const auto posted =
+        away_.offload(move.layer, memory_.layout(move.layer), step.writes, out_.stream(), leaving);
+    meter_.stop(out_.stream());
+    AQUA_TRY(posted);
+    step.tickets.insert(step.tickets.end(), leaving.begin(), leaving.end());
+    for (const auto& of : step.writes) written_bytes_ += of.blocks.size() * layer_block_bytes_;
+    return {};
+  }
+  AQUA_TRY(in_.run_after(out_.stream()));
+  // What has had its turn comes in for the next step.
+  return fetch(move.layer, move.layer > ended ? step.reads : step.used);
+}
+
+Result<void> Steps::check_posted(const char* call) const {
+  if (step_->moves.empty()) return {};
+  return Error{Code::failed_precondition,
+               concat(call, ": the copies of layer ", step_->ended - 1,
+                      " could not all begin: call its end_layer() again")};
 }
 
 // Makes the step's stream wait for these copies, and the step depend on them.
@@ -161,6 +178,7 @@ Result<std::span<std::byte* const>> Steps::begin_layer(std::uint32_t layer) {
     return Error{Code::failed_precondition,
                  concat("begin_layer: layer ", step_->ended, " has not ended")};
   }
+  AQUA_TRY(check_posted("begin_layer"));
   if (step_->ended == layers_) {
     return Error{Code::invalid_argument,
                  concat("begin_layer: layer ", layer, ", where every layer has ended")};
@@ -179,6 +197,7 @@ Result<std::span<std::byte* const>> Steps::begin_layer(std::uint32_t layer) {
 
 Result<void> Steps::end_layer(std::uint32_t layer) {
   if (lost_) return *lost_;
+  if (step_ && !step_->moves.empty() && layer + 1 == step_->ended) return post_moves(layer);
   if (!step_ || !step_->in_layer) {
     return Error{Code::failed_precondition, concat("end_layer: layer ", layer, " was not begun")};
   }
@@ -190,9 +209,10 @@ Result<void> Steps::end_layer(std::uint32_t layer) {
   // that the end of the copies is the end of the kernels as well.
   if (memory_.streamed()[layer] || layer + 1 == layers_) AQUA_TRY(out_.run_after(step_->stream));
   AQUA_ASSIGN(const auto moves, memory_.schedule().end(layer));
+  step_->moves.assign(moves.begin(), moves.end());
   step_->in_layer = false;
   ++step_->ended;
-  return post(layer, moves);
+  return post_moves(layer);
 }
 
 Result<std::uint64_t> Steps::end(const StepLoad& load) {
@@ -202,6 +222,7 @@ Result<std::uint64_t> Steps::end(const StepLoad& load) {
     return Error{Code::failed_precondition,
                  concat("end_step: layer ", step_->ended, " of ", layers_, " has not ended")};
   }
+  AQUA_TRY(check_posted("end_step"));
   meter_.end(step_->stream, load.blocks_used, load.blocks_wanted);
   past_.push_back({++steps_, std::move(step_->tickets)});
   step_.reset();

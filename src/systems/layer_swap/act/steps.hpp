@@ -60,6 +60,7 @@ class Steps {
     Tickets tickets{};                      // that it depends on
     std::uint32_t ended = 0;                // layers
     bool in_layer = false;                  // layer `ended` is begun
+    std::deque<Move> moves{};               // of the layer that ended last, not posted yet
   };
   struct PastStep {
     std::uint64_t number = 0;
@@ -71,7 +72,9 @@ class Steps {
                                          const std::vector<bool>& read);
   [[nodiscard]] Result<void> fetch(std::uint32_t layer, const SplitBlocks& blocks);
   [[nodiscard]] Result<void> await(std::uint32_t layer, Tickets& tickets);
-  [[nodiscard]] Result<void> post(std::uint32_t ended, const std::vector<Move>& moves);
+  [[nodiscard]] Result<void> check_posted(const char* call) const;
+  [[nodiscard]] Result<void> post_moves(std::uint32_t ended);
+  [[nodiscard]] Result<void> post(std::uint32_t ended, const Move& move);
 
   const std::uint32_t layers_;
   const std::size_t layer_block_bytes_;

@@ -68,6 +68,35 @@ TEST_F(LayerPoolLent, AReclaimInTheMiddleOfStepsChangesNoByte) {
   EXPECT_EQ(engine_->wrong(), 0U);
 }
 
+// Somebody reads what is away, and does not let go of it while it is to move.
+TEST_F(LayerPoolLent, ACopyThatCannotBeginBeginsWithTheNextCall) {
+  open_lender();
+  open_borrower();
+  open_engine();
+  decode(2);
+  engine_->settle();
+  std::vector<Pin> pins;
+  for (const auto& entry : detail::Internals::impl(*borrower_).table().all())
+    pins.push_back(entry->pin(Access::read, engine_->stream(), {}).value());
+  auto reclaim = lender_->reclaim(kLent, milliseconds(60'000));
+  ASSERT_TRUE(reclaim.ok());
+  unsigned refused = 0;
+  engine_->goes_on_after = [&](std::uint32_t layer, const Error& why) {
+    EXPECT_EQ(why.code, Code::unavailable) << why.message;
+    const auto early = layer + 1 < kLentOptions.layers ? pool().begin_layer(layer + 1).error()
+                                                       : pool().end_step().error();
+    EXPECT_EQ(early.code, Code::failed_precondition);
+    EXPECT_NE(early.message.find("end_layer() again"), std::string::npos) << early.message;
+    pins.clear();
+    return ++refused == 1;
+  };
+  while (refused == 0 && !HasFatalFailure()) decode(1);
+  EXPECT_TRUE(reclaim->wait().ok());
+  decode(4);
+  EXPECT_EQ(refused, 1U);
+  EXPECT_EQ(engine_->wrong(), 0U);
+}
+
 TEST_F(LayerPoolLent, AKilledLenderTakesNoByteWithIt) {
   spawn_lender(AQUA_LAYER_POOL_LENDER);
   open_borrower();
