@@ -139,13 +139,16 @@ void PoolMember::ask(const Opening& opening) {
   {
     const MutexLock lock(mu_);
     const auto given = given_.find(opening.given);
-    if (given == given_.end()) return;  // the keeper is away
+    if (given == given_.end()) return;  // its close() has failed, or the keeper is away
     request = {given->second.role, given->second.head, given->second.needs_room};
   }
   const auto answer = call(request);
   const MutexLock lock(mu_);
   const auto found = given_.find(opening.given);
-  if (found == given_.end()) return;  // the keeper is away
+  if (found == given_.end()) {  // its close() has failed meanwhile, or the keeper is away
+    if (answer.ok()) post(pool_wire::PoolRequest(pool_wire::Recall{answer->reply.number}));
+    return;
+  }
   Given& given = found->second;
   if (answer.ok()) {
     given.at_keeper = answer->reply.number;
@@ -290,7 +293,13 @@ void PoolMember::failed(const HandedOver& handed, const Error& error, bool in_do
   if (handed.given != 0) {
     const auto given = given_.find(handed.given);
     if (given == given_.end()) return;  // told when the connection ended
-    if (!in_doubt) given->second.sent = false;
+    if (!in_doubt) {
+      given->second.sent = false;
+      // As long as it is open at the keeper nobody gets what was complete of its id before.
+      if (const std::uint64_t open = given->second.at_keeper; open != 0) {
+        post(pool_wire::PoolRequest(pool_wire::Recall{open}));
+      }
+    }
     deliver(handed.given, in_doubt ? Delivery::Outcome::in_doubt : Delivery::Outcome::refused,
             error);
     return;

@@ -122,6 +122,32 @@ TEST_F(PoolStreams, EveryParcelBehindAFailureComesBackUntilItIsTold) {
   EXPECT_EQ(returned(prefill).parcel.blocks, first);
 }
 
+// A parcel that is open at the keeper holds back what is complete of its id. The failure comes
+// while the keeper is asked to open it, and after it has.
+TEST_F(PoolStreams, WhatAParcelHeldBackWhoseCloseFailsIsTakenAfterAll) {
+  KvPool prefill = join("prefill");
+  for (const bool is_open : {true, false}) {
+    SCOPED_TRACE(is_open);
+    const std::string id = is_open ? "a" : "b";
+    const auto prompt = blocks_of(prefill, 1), more = blocks_of(prefill, 1);
+    ASSERT_TRUE(prefill.hand_over({.id = id, .turn = 1, .blocks = prompt}, "decode", {}).ok());
+    settle(prefill);
+    EXPECT_EQ(fail(prefill).wait().error().code, Code::data_loss);
+    const std::uint64_t opened = prefill.open({.id = id, .turn = 2}, "decode").value();
+    while (is_open && prefill.state(opened).value() != ParcelState::open) {
+      ASSERT_TRUE(prefill.wait(kPoolPatience));
+    }
+    ASSERT_TRUE(prefill.close(opened, more, 1, "", stream_).ok());
+    const Delivery told = told_of(prefill);
+    EXPECT_EQ(told.outcome, Delivery::Outcome::refused);
+    EXPECT_EQ(told.error.code, Code::data_loss);
+    KvPool decode = join("decode");  // later: it would fetch the prompt ahead
+    const Parcel taken = take(decode);
+    EXPECT_EQ(taken.blocks, prompt);
+    ASSERT_TRUE(decode.finish(taken.number, {}).ok());
+  }
+}
+
 TEST_F(PoolStreams, WhatIsRecalledIsAsItWasWhetherItsCloseHasBeenOvertakenOrNot) {
   KvPool prefill = join("prefill");
   const auto blocks = blocks_of(prefill, 2);
