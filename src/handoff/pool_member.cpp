@@ -101,7 +101,7 @@ Result<void> PoolMember::hand_over(Parcel parcel, const std::string& role, Strea
   AQUA_TRY(pool_wire::check_bytes(parcel));
   const MutexLock lock(mu_);
   AQUA_TRY(check_connected());
-  AQUA_ASSIGN(HandedOver handed, mine_.hand_over(std::move(parcel), role));
+  AQUA_ASSIGN(HandedOver handed, give_away(std::move(parcel), role));
   begin_giving(handed.parcel.id);
   post(std::move(mark), std::move(handed));
   return {};

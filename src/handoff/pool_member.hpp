@@ -118,6 +118,12 @@ class PoolMember {
              const Blocks& granted);
   [[nodiscard]] Result<void> check_connected() const AQUA_REQUIRES(mu_);
   // The parcel that is given and not closed.
+  // What was accepted of its id is on its way with it, until it has got there (arrived()) or is had
+  // back as before.
+  [[nodiscard]] Result<HandedOver> give_away(Parcel parcel, const std::string& role)
+      AQUA_REQUIRES(mu_);
+  void arrived(const HandedOver& handed) AQUA_REQUIRES(mu_);
+  void undo(const HandedOver& handed) AQUA_REQUIRES(mu_);
   [[nodiscard]] Result<const Given*> find_open(const char* call, std::uint64_t number) const
       AQUA_REQUIRES(mu_);
   void post(StreamMark mark, std::variant<Released, HandedOver, pool_wire::Finish> work)
@@ -180,6 +186,9 @@ class PoolMember {
   std::vector<Delivery> deliveries_ AQUA_GUARDED_BY(mu_);
   std::vector<std::uint64_t> superseded_ AQUA_GUARDED_BY(mu_);
   std::deque<ParcelHead> cut_off_ AQUA_GUARDED_BY(mu_);
+  // Parcels that were accepted and are on their way with one that continues them: whether a higher
+  // turn has been heard of meanwhile.
+  std::map<std::uint64_t, bool> continued_ AQUA_GUARDED_BY(mu_);
   std::size_t wanted_ AQUA_GUARDED_BY(mu_) = 0;  // parcels at hand
   std::size_t wanted_blocks_ AQUA_GUARDED_BY(mu_) =
       0;                                        // that allocate() was last asked for in vain

@@ -76,7 +76,7 @@ Result<void> PoolMember::close(std::uint64_t number, Parcel parcel, StreamMark m
   parcel.id = given.head.id;
   parcel.turn = given.head.turn;
   AQUA_TRY(pool_wire::check_bytes(parcel));
-  AQUA_ASSIGN(HandedOver handed, mine_.hand_over(std::move(parcel), given.role));
+  AQUA_ASSIGN(HandedOver handed, give_away(std::move(parcel), given.role));
   handed.given = number;
   given.closed = handed;
   post(std::move(mark), std::move(handed));
@@ -181,6 +181,7 @@ void PoolMember::ask(const HandedOver& handed) {
   const auto answer = call(request);
   const MutexLock lock(mu_);
   if (answer.ok()) {
+    arrived(handed);
     // It has ended what this member had taken of the id, and others get those blocks.
     const auto ended =
         std::stable_partition(ready_.begin(), ready_.end(),
@@ -213,7 +214,7 @@ void PoolMember::ask(const Recalling& recalling) {
   const auto given = given_.find(recalling.given);
   if (given == given_.end()) return;
   if (given->second.sent) {
-    mine_.undo(*given->second.closed);
+    undo(*given->second.closed);
     // Whether the close had got there or not, what is shared is had as often as before it.
     post_about<pool_wire::GiveBack>(MemberBlocks::shared_in(*given->second.closed));
   }
@@ -262,6 +263,28 @@ void PoolMember::lose(std::uint64_t number) {
   } else if (mine_.has_taken(number)) {
     superseded_.push_back(number);
     news_->tell();
+  } else if (const auto continued = continued_.find(number); continued != continued_.end()) {
+    continued->second = true;  // told if it comes back
+  }
+}
+
+Result<PoolMember::HandedOver> PoolMember::give_away(Parcel parcel, const std::string& role) {
+  AQUA_ASSIGN(HandedOver handed, mine_.hand_over(std::move(parcel), role));
+  if (handed.taken) continued_[handed.taken->number] = false;
+  return handed;
+}
+
+void PoolMember::arrived(const HandedOver& handed) {
+  if (handed.taken) continued_.erase(handed.taken->number);
+}
+
+void PoolMember::undo(const HandedOver& handed) {
+  mine_.undo(handed);
+  if (!handed.taken) return;
+  const auto continued = continued_.extract(handed.taken->number);
+  if (!continued.empty() && continued.mapped()) {
+    superseded_.push_back(continued.key());
+    news_->tell();
   }
 }
 
@@ -273,7 +296,7 @@ void PoolMember::admit_again(const Parcel& parcel) {
 bool PoolMember::take_back(std::uint64_t given) {
   const auto found = given_.find(given);
   if (found == given_.end() || !found->second.closed || found->second.sent) return false;
-  mine_.undo(*found->second.closed);
+  undo(*found->second.closed);
   return true;
 }
 
@@ -305,7 +328,7 @@ void PoolMember::failed(const HandedOver& handed, const Error& error, bool in_do
     return;
   }
   end_giving(handed.parcel.id);
-  if (!in_doubt) mine_.undo(handed);
+  if (!in_doubt) undo(handed);
   undelivered_.push_back(
       {.parcel = handed.parcel, .role = handed.role, .error = error, .in_doubt = in_doubt});
   news_->tell();

@@ -212,6 +212,31 @@ TEST_F(PoolStreams, AParcelThatWasFetchedAheadIsAcceptedAfterAllWhenAnotherOfIts
   EXPECT_EQ(take(taker).blocks, prompt);
 }
 
+// Its keeper tells it once, while the parcel is on its way with one that continues it.
+TEST_F(PoolStreams, WhatIsSupersededOnItsWayIsToldOfWhenItComesBack) {
+  KvPool prefill = join("prefill"), decode = join("decode"), other = join("other");
+  ASSERT_TRUE(
+      prefill.hand_over({.id = "r", .turn = 1, .blocks = blocks_of(prefill, 1)}, "decode", {})
+          .ok());
+  const Parcel taken = take(decode);
+  const std::uint64_t marker = decode.open({.id = "m", .turn = 1}, "last").value();
+  while (decode.state(marker).value() != ParcelState::open) ASSERT_TRUE(decode.wait(kPoolPatience));
+  std::promise<void> go;
+  const auto gone = go.get_future().share();
+  ASSERT_TRUE(emulated::launch(gpu_, stream_, [gone] { gone.wait(); }).ok());
+  (void)fail(decode);
+  const Parcel next{.id = "r", .turn = taken.turn + 1, .blocks = taken.blocks};
+  ASSERT_TRUE(decode.hand_over(next, "last", stream_).ok());
+  (void)other.open({"r", 100}, "decode").value();
+  (void)other.open({"m", 2}, "last").value();
+  EXPECT_EQ(told_of(decode).number, marker) << "what it is told after that of the parcel";
+  EXPECT_TRUE(decode.superseded().empty()) << "it is on its way";
+  go.set_value();
+  EXPECT_EQ(returned(decode).error.code, Code::data_loss);
+  EXPECT_EQ(decode.superseded(), std::vector{taken.number});
+  EXPECT_TRUE(decode.finish(taken.number, {}).ok());
+}
+
 // As its taker, since the higher turn is not complete: as its giver it is told nothing.
 TEST_F(PoolStreams, WhoTookWhatItGaveItselfIsToldOfAHigherTurnThatIsOpen) {
   KvPool both = join("decode"), other = join("prefill");
