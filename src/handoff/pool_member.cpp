@@ -55,7 +55,7 @@ PoolMember::PoolMember(PoolClient keeper, std::unique_ptr<KeeperLink> link, cons
 
 Result<void> PoolMember::check_connected() const {
   if (connected_) return {};
-  return Error{Code::unavailable, concat("pool: ", error_)};
+  return Error{Code::unavailable, concat("pool: ", error_.text())};
 }
 
 void PoolMember::post(StreamMark mark, std::variant<Released, HandedOver, pool_wire::Finish> work) {
@@ -140,7 +140,7 @@ Result<void> PoolMember::finish(std::uint64_t number, StreamMark mark) {
 KvPoolStatus PoolMember::status() const {
   const MutexLock lock(mu_);
   return {.connected = connected_,
-          .error = error_,
+          .error = error_.text(),
           .idle = mine_.idle_blocks(),
           .used = mine_.used_blocks(),
           .taken = mine_.parcels(),
@@ -226,12 +226,13 @@ std::optional<PoolMember::Ask> PoolMember::next(bool ending) {
 
 Result<PoolClient::Answer> PoolMember::call(const pool_wire::PoolRequest& request) {
   auto answer = keeper_.call(request, {}, kForever);
-  if (answer.ok()) return answer;
   const MutexLock lock(mu_);
-  if (!keeper_.connected()) {
+  if (answer.ok()) {
+    error_.granted(request.index());
+  } else if (!keeper_.connected()) {
     disconnect(answer.error().message);
-  } else {
-    error_ = answer.error().message;
+  } else if (!std::holds_alternative<pool_wire::Recall>(request)) {  // what was taken, or has ended
+    error_.refused(request.index(), answer.error().message);
   }
   return answer;
 }
@@ -252,7 +253,9 @@ void PoolMember::ask(const pool_wire::PoolRequest& request) {
   const pool_wire::PoolReply& reply = answer->reply;
   mine_.idle(reply.blocks);
   ready_.insert(ready_.end(), reply.parcels.begin(), reply.parcels.end());
-  if (!reply.unread.empty()) error_ = concat("something that came cannot be read: ", reply.unread);
+  if (!reply.unread.empty()) {
+    error_.lasts(concat("something that came cannot be read: ", reply.unread));
+  }
   for (const ParcelNews& told : reply.told) hear(told);
   if (!reply.blocks.empty() || !reply.parcels.empty()) news_->tell();
 }

@@ -336,7 +336,7 @@ void PoolMember::failed(const HandedOver& handed, const Error& error, bool in_do
 
 void PoolMember::disconnect(const std::string& why) {
   connected_ = false;
-  error_ = why;
+  error_.lasts(why);
   std::vector<std::uint64_t> unheard;
   for (const auto& [number, given] : given_) unheard.push_back(number);
   for (const std::uint64_t number : unheard) {

@@ -83,12 +83,13 @@ void SegmentMember::ask(const segment_wire::Request& request) {
 
 Result<SegmentClient::Answer> SegmentMember::call(const segment_wire::Request& request) {
   auto answer = keeper_.call(request, kWithoutEnd);
-  if (answer.ok()) return answer;
   const MutexLock lock(mu_);
-  if (!keeper_.connected()) {
+  if (answer.ok()) {
+    error_.granted(request.index());
+  } else if (!keeper_.connected()) {
     disconnect(answer.error().message);
   } else {
-    error_ = answer.error().message;
+    error_.refused(request.index(), answer.error().message);
   }
   return answer;
 }
@@ -128,7 +129,7 @@ void SegmentMember::ask(const segment_wire::Reserve& asked) {
   // What was refused is not asked for again before take() is.
   const MutexLock lock(mu_);
   starved_ = true;
-  error_ = reserved.error().message;
+  error_.refused(segment_wire::Request(asked).index(), reserved.error().message);
 }
 
 void SegmentMember::ask(const segment_wire::Commit& asked) {
@@ -223,7 +224,7 @@ void SegmentMember::ask(const Asked& asked) {
 void SegmentMember::disconnect(const std::string& why) {
   if (!connected_) return;
   connected_ = false;
-  error_ = why;
+  error_.lasts(why);
   news_->tell();
 }
 

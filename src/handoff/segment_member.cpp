@@ -57,7 +57,7 @@ SegmentMember::SegmentMember(Runtime& runtime, SegmentClient keeper,
 
 Result<void> SegmentMember::check_connected() const {
   if (connected_) return {};
-  return Error{Code::unavailable, concat("segments: ", error_)};
+  return Error{Code::unavailable, concat("segments: ", error_.text())};
 }
 
 void SegmentMember::post(StreamMark mark, Work work) {
@@ -91,7 +91,7 @@ Result<Segment> SegmentMember::take(std::size_t bytes) {
     link_->kick();
     return Error{Code::resource_exhausted,
                  concat("segments: take: none of ", bytes, " bytes is ready",
-                        error_.empty() ? "" : ": ", error_)};
+                        error_.text().empty() ? "" : ": ", error_.text())};
   }
   wanted_ = 0;
   const std::uint64_t number = *found;
@@ -201,7 +201,7 @@ Result<void> SegmentMember::drop(const SegmentName& name) {
 
 SegmentsStatus SegmentMember::status() const {
   const MutexLock lock(mu_);
-  SegmentsStatus status{.connected = connected_, .error = error_, .ready = ready_.size()};
+  SegmentsStatus status{.connected = connected_, .error = error_.text(), .ready = ready_.size()};
   for (const auto& [number, own] : own_) {
     status.taken += own.state == State::taken || own.state == State::ending ? 1 : 0;
     status.kept += own.state == State::kept ? 1 : 0;
@@ -313,7 +313,7 @@ void SegmentMember::reached(const Close& close, const Result<void>& outcome) {
   if (close.after == SegmentAfter::drop && arrived.ok()) {
     post(segment_wire::Drop{close.number, name.generation});
   } else if (close.after == SegmentAfter::drop) {
-    error_ = concat("close: segment ", close.number, " is kept: ", arrived.error().message);
+    error_.lasts(concat("close: segment ", close.number, " is kept: ", arrived.error().message));
   }
   post(segment_wire::Close{close.number});
   news_->tell();  // it can be read again

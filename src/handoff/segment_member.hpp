@@ -26,6 +26,7 @@
 #include "aqua/stream_mark.hpp"
 #include "base/mutex.hpp"
 #include "handoff/keeper_link.hpp"
+#include "handoff/last_refusal.hpp"
 #include "handoff/marked_work.hpp"
 #include "handoff/news.hpp"
 #include "handoff/told_failures.hpp"
@@ -179,7 +180,7 @@ class SegmentMember {
   bool starved_ AQUA_GUARDED_BY(mu_) = false;    // the keeper had no more, until we are asked again
   bool returned_ AQUA_GUARDED_BY(mu_) = false;   // segments have come back
   bool connected_ AQUA_GUARDED_BY(mu_) = true;
-  std::string error_ AQUA_GUARDED_BY(mu_);
+  LastRefusal error_ AQUA_GUARDED_BY(mu_);
   MarkedWork<Pending> marked_;  // the last: what it calls uses the others
 };
 

@@ -237,6 +237,20 @@ TEST_F(PoolStreams, WhatIsSupersededOnItsWayIsToldOfWhenItComesBack) {
   EXPECT_TRUE(decode.finish(taken.number, {}).ok());
 }
 
+TEST_F(PoolStreams, WhatWasRefusedIsQuotedUntilTheLikeIsGranted) {
+  KvPool prefill = join("prefill");
+  (void)prefill.open({"r", 2}, "decode").value();
+  (void)prefill.open({"r", 1}, "decode").value();
+  EXPECT_EQ(told_of(prefill).error.code, Code::aborted);
+  EXPECT_NE(prefill.status().error.find("turn 2 has been seen"), std::string::npos)
+      << prefill.status().error;
+  const std::uint64_t granted = prefill.open({"s", 1}, "decode").value();
+  while (prefill.state(granted).value() != ParcelState::open) {
+    ASSERT_TRUE(prefill.wait(kPoolPatience));
+  }
+  EXPECT_EQ(prefill.status().error, "");
+}
+
 // As its taker, since the higher turn is not complete: as its giver it is told nothing.
 TEST_F(PoolStreams, WhoTookWhatItGaveItselfIsToldOfAHigherTurnThatIsOpen) {
   KvPool both = join("decode"), other = join("prefill");
