@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a member of a pool is answered: its part of the record, in packets.
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -127,40 +126,6 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::TellCutOff& asked
 Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Finish& asked) {
   AQUA_TRY(by.pool.book.finish(by.number, asked.number, asked.what));
   return Served{};
-}
-
-Result<Pools::Served> Pools::list(std::uint32_t first) const {
-  Served served;
-  std::uint32_t row = 0;
-  for (const auto& [name, pool] : pools_) {
-    if (pool.maker != 0 || row++ < first) continue;
-    if (served.reply.pools.size() == pool_wire::kMostPoolRows) {
-      served.reply.more = true;
-      break;
-    }
-    const PoolCounts counts = pool.book.counts();
-    served.reply.pools.push_back(
-        {.pool = name,
-         .device = pool.device,
-         .shape = pool.shape,
-         .members = members_in(name),
-         .bytes = pool.bytes,
-         .blocks = pool.book.blocks(),
-         .free = counts.free,
-         .owned = counts.owned,
-         .offered = counts.offered,
-         .shared = counts.shared,
-         .orphaned = counts.orphaned,
-         .quarantined = counts.quarantined,
-         .waiting = static_cast<std::uint32_t>(pool.book.parcels().waiting()),
-         .ended = static_cast<std::uint32_t>(pool.book.parcels().ended_ids()),
-         .quotas = {}});
-    for (const auto& [role, blocks] : pool.book.quotas()) {
-      served.reply.pools.back().quotas.push_back(
-          {.role = role, .blocks = blocks, .had = pool.book.had_by_role(role)});
-    }
-  }
-  return served;
 }
 
 }  // namespace aqua::keeper

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -112,11 +111,17 @@ class Pools {
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Recall& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::TellCutOff& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Confirm& asked);
+  [[nodiscard]] Result<Served> cancel(const pool_wire::Cancel& asked);
+  [[nodiscard]] Result<Served> release(const std::string& name);
+  [[nodiscard]] Result<Served> move_quota(const pool_wire::MoveQuota& asked);
+  [[nodiscard]] Result<Served> leave(const PacketPeer& from);
+  // What only a member may ask, and may wake others by.
+  template <typename Asked>
+  [[nodiscard]] Result<Served> serve_member(const PacketPeer& from, const Asked& asked);
   [[nodiscard]] Result<Served> answer(Asker by, const pool_wire::Accept& asked) const;
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Admit& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Renew& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Finish& asked);
-  [[nodiscard]] Result<Served> answer(Asker by, const pool_wire::Leave& asked);
 
   // Parcels of this pool have ended, or been given numbers.
   void hear(PoolBook& book);
@@ -124,8 +129,6 @@ class Pools {
   void end(std::uint64_t number, bool is_quiet);
   // Wakes who has not been told of something, and who may accept something.
   enum class Wake : std::uint8_t { told, takers };
-  template <typename Asked>
-  [[nodiscard]] static std::optional<Wake> woken_by();
   void wake(const std::string& name, Wake whom);
   // Wakes who waits for blocks, where there are any, and ends the pool if it is to end.
   void settle(const std::string& name);
