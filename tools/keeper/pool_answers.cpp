@@ -9,6 +9,14 @@
 #include "tools/keeper/pools.hpp"
 
 namespace aqua::keeper {
+namespace {
+
+// What the record takes more once this parcel is closed, if all of its blocks are shared.
+std::uint64_t closing_bytes(const Parcel& parcel) {
+  return parcel.note.size() + parcel.blocks.size() * PoolBook::kSharingBytes;
+}
+
+}  // namespace
 
 Result<Pools::Served> Pools::answer(Asker by, const pool_wire::FetchSlabs& asked) {
   Served served;
@@ -32,18 +40,21 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::GiveBack& asked) 
   return Served{};
 }
 
-Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Share& asked) {
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Share& asked) const {
+  // Each may be had by who shares it and by the parcel in which it has it.
+  AQUA_TRY(check_record(2 * asked.blocks.size() * PoolBook::kSharingBytes));
   AQUA_TRY(by.pool.book.share(by.number, asked.blocks));
   return Served{};
 }
 
-Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Offer& asked) {
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Offer& asked) const {
   AQUA_TRY(pool_wire::check_bytes(asked.parcel));
+  AQUA_TRY(check_record(PoolBook::kParcelBytes + closing_bytes(asked.parcel)));
   AQUA_ASSIGN(const std::uint64_t number, by.pool.book.offer(by.number, asked.role, asked.parcel));
   return Served{{.number = number}};
 }
 
-Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Open& asked) {
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Open& asked) const {
   if (asked.since != 0) {
     if (!asked.needs_room) {
       return Error{Code::invalid_argument, "keeper: what is carried from elsewhere needs room"};
@@ -57,6 +68,7 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Open& asked) {
       return Served{{.turn = highest}};
     }
   }
+  AQUA_TRY(check_record(PoolBook::kParcelBytes));
   AQUA_ASSIGN(const std::uint64_t number,
               asked.needs_room
                   ? by.pool.book.reserve(by.number, asked.role, asked.head, asked.since)
@@ -70,8 +82,9 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Admit& asked) {
   return Served{};
 }
 
-Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Close& asked) {
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Close& asked) const {
   AQUA_TRY(pool_wire::check_bytes(asked.parcel));
+  AQUA_TRY(check_record(closing_bytes(asked.parcel)));
   AQUA_TRY(by.pool.book.close(by.number, asked.parcel.number, asked.parcel));
   return Served{};
 }

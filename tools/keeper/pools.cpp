@@ -116,12 +116,7 @@ Result<Pools::Served> Pools::join(const PacketPeer& from, const pool_wire::JoinP
                      " and ", asked.shape);
     }
   } else {
-    std::uint64_t blocks = asked.blocks;
-    for (const auto& [name, pool] : pools_) blocks += pool.book.blocks();
-    if (blocks > kMostBlocks) {
-      return Error{Code::resource_exhausted,
-                   concat("keeper: ", blocks, " blocks in all pools, of ", kMostBlocks)};
-    }
+    AQUA_TRY(check_new_pool(asked.blocks));
   }
   AQUA_TRY(check_room(from.pid));
   AQUA_ASSIGN(PeerProcess process, PeerProcess::of_socket(from.fd));
@@ -173,10 +168,33 @@ Result<void> Pools::check_room(std::int64_t pid) const {
   const auto of_process = static_cast<std::size_t>(
       std::count_if(members_.begin(), members_.end(),
                     [&](const auto& member) { return member.second.process.pid() == pid; }));
-  if (members_.size() < most_members_ && of_process < most_members_ / 4) return {};
+  if (members_.size() < limits_.members && of_process < limits_.members / 4) return {};
+  return Error{
+      Code::resource_exhausted,
+      concat("keeper: ", members_.size(), " members of pools, of at most ", limits_.members,
+             ", and ", of_process, " of process ", pid, ", of a quarter of that")};
+}
+
+Result<void> Pools::check_new_pool(std::uint32_t blocks) const {
+  if (pools_.size() >= limits_.pools) {
+    return Error{Code::resource_exhausted,
+                 concat("keeper: ", pools_.size(), " pools, of at most ", limits_.pools,
+                        " (--pools): 'aqua pools remove' ends one that nobody is a member of")};
+  }
+  std::uint64_t all = blocks;
+  for (const auto& [name, pool] : pools_) all += pool.book.blocks();
+  if (all <= limits_.blocks) return {};
   return Error{Code::resource_exhausted,
-               concat("keeper: ", members_.size(), " members of pools, of at most ", most_members_,
-                      ", and ", of_process, " of process ", pid, ", of a quarter of that")};
+               concat("keeper: ", all, " blocks in all pools, of ", limits_.blocks)};
+}
+
+Result<void> Pools::check_record(std::uint64_t more_bytes) const {
+  std::uint64_t bytes = more_bytes;
+  for (const auto& [name, pool] : pools_) bytes += pool.book.bytes();
+  if (bytes <= limits_.record_bytes) return {};
+  return Error{Code::resource_exhausted,
+               concat("keeper: the record of parcels and shared blocks would take ", bytes,
+                      " bytes in all pools, of at most ", limits_.record_bytes)};
 }
 
 std::uint32_t Pools::members_in(const std::string& name) const {
