@@ -53,7 +53,7 @@ PoolMember::PoolMember(PoolClient keeper, std::unique_ptr<KeeperLink> link, cons
 
 Result<void> PoolMember::check_connected() const {
   if (connected_) return {};
-  return Error{Code::unavailable, concat("pool: ", error_)};
+  return Error{Code::unavailable, concat("pool: ", error_.text())};
 }
 
 void PoolMember::post(StreamMark mark, std::variant<Released, HandedOver, pool_wire::Finish> work) {
@@ -99,7 +99,7 @@ Result<void> PoolMember::hand_over(Parcel parcel, const std::string& role, Strea
   AQUA_TRY(pool_wire::check_bytes(parcel));
   const MutexLock lock(mu_);
   AQUA_TRY(check_connected());
-  AQUA_ASSIGN(HandedOver handed, mine_.hand_over(std::move(parcel), role));
+  AQUA_ASSIGN(HandedOver handed, give_away(std::move(parcel), role));
   begin_giving(handed.parcel.id);
   post(std::move(mark), std::move(handed));
   return {};
@@ -138,7 +138,7 @@ Result<void> PoolMember::finish(std::uint64_t number, StreamMark mark, ParcelEve
 KvPoolStatus PoolMember::status() const {
   const MutexLock lock(mu_);
   return {.connected = connected_,
-          .error = error_,
+          .error = error_.text(),
           .idle = mine_.idle_blocks(),
           .used = mine_.used_blocks(),
           .taken = mine_.parcels(),
@@ -224,12 +224,13 @@ std::optional<PoolMember::Ask> PoolMember::next(bool ending) {
 
 Result<PoolClient::Answer> PoolMember::call(const pool_wire::PoolRequest& request) {
   auto answer = keeper_.call(request, {}, KeeperLink::kWithoutEnd);
-  if (answer.ok()) return answer;
   const MutexLock lock(mu_);
-  if (!keeper_.connected()) {
+  if (answer.ok()) {
+    error_.granted(request.index());
+  } else if (!keeper_.connected()) {
     disconnect(answer.error().message);
-  } else {
-    error_ = answer.error().message;
+  } else if (!std::holds_alternative<pool_wire::Recall>(request)) {  // what was taken, or has ended
+    error_.refused(request.index(), answer.error().message);
   }
   return answer;
 }
@@ -250,7 +251,9 @@ void PoolMember::ask(const pool_wire::PoolRequest& request) {
   const pool_wire::PoolReply& reply = answer->reply;
   mine_.idle(reply.blocks);
   ready_.insert(ready_.end(), reply.parcels.begin(), reply.parcels.end());
-  if (!reply.unread.empty()) error_ = concat("something that came cannot be read: ", reply.unread);
+  if (!reply.unread.empty()) {
+    error_.lasts(concat("something that came cannot be read: ", reply.unread));
+  }
   for (const ParcelNews& told : reply.told) hear(told);
   if (!reply.blocks.empty() || !reply.parcels.empty()) news_->tell();
 }

@@ -22,6 +22,7 @@
 #include "base/mutex.hpp"
 #include "base/unique_fd.hpp"
 #include "handoff/keeper_link.hpp"
+#include "handoff/last_refusal.hpp"
 #include "handoff/marked_work.hpp"
 #include "handoff/news.hpp"
 #include "handoff/told_failures.hpp"
@@ -119,6 +120,12 @@ class PoolMember {
   PoolMember(PoolClient keeper, std::unique_ptr<KeeperLink> link, const Part& part,
              const Blocks& granted);
   [[nodiscard]] Result<void> check_connected() const AQUA_REQUIRES(mu_);
+  // What was accepted of its id is on its way with it, until it has got there (arrived()) or is had
+  // back as before.
+  [[nodiscard]] Result<HandedOver> give_away(Parcel parcel, const std::string& role)
+      AQUA_REQUIRES(mu_);
+  void arrived(const HandedOver& handed) AQUA_REQUIRES(mu_);
+  void undo(const HandedOver& handed) AQUA_REQUIRES(mu_);
   // The parcel that is given and not closed.
   [[nodiscard]] Result<const Given*> find_open(const char* call, std::uint64_t number) const
       AQUA_REQUIRES(mu_);
@@ -181,6 +188,9 @@ class PoolMember {
   std::uint64_t last_given_ AQUA_GUARDED_BY(mu_) = 0;
   std::vector<Delivery> deliveries_ AQUA_GUARDED_BY(mu_);
   std::vector<std::uint64_t> superseded_ AQUA_GUARDED_BY(mu_);
+  // Parcels that were accepted and are on their way with one that continues them: whether a higher
+  // turn has been heard of meanwhile.
+  std::map<std::uint64_t, bool> continued_ AQUA_GUARDED_BY(mu_);
   std::deque<ParcelHead> cut_off_ AQUA_GUARDED_BY(mu_);
   std::size_t wanted_ AQUA_GUARDED_BY(mu_) = 0;  // parcels at hand
   std::size_t wanted_blocks_ AQUA_GUARDED_BY(mu_) =
@@ -190,7 +200,7 @@ class PoolMember {
   bool starved_ AQUA_GUARDED_BY(mu_) = false;   // the keeper had no more blocks, until it wakes us
   std::uint32_t waiting_ AQUA_GUARDED_BY(mu_) = 0;
   bool connected_ AQUA_GUARDED_BY(mu_) = true;
-  std::string error_ AQUA_GUARDED_BY(mu_);
+  LastRefusal error_ AQUA_GUARDED_BY(mu_);
   MarkedWork<Pending> marked_;  // the last: what it calls uses the others
 };
 

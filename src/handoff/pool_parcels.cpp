@@ -76,7 +76,7 @@ Result<void> PoolMember::close(std::uint64_t number, Parcel parcel, StreamMark m
   parcel.id = given.head.id;
   parcel.turn = given.head.turn;
   AQUA_TRY(pool_wire::check_bytes(parcel));
-  AQUA_ASSIGN(HandedOver handed, mine_.hand_over(std::move(parcel), given.role));
+  AQUA_ASSIGN(HandedOver handed, give_away(std::move(parcel), given.role));
   handed.given = number;
   given.closed = handed;
   post(std::move(mark), std::move(handed));
@@ -139,13 +139,16 @@ void PoolMember::ask(const Opening& opening) {
   {
     const MutexLock lock(mu_);
     const auto given = given_.find(opening.given);
-    if (given == given_.end()) return;  // the keeper is away
+    if (given == given_.end()) return;  // its close() has failed, or the keeper is away
     request = {given->second.role, given->second.head, given->second.needs_room};
   }
   const auto answer = call(request);
   const MutexLock lock(mu_);
   const auto found = given_.find(opening.given);
-  if (found == given_.end()) return;  // the keeper is away
+  if (found == given_.end()) {  // its close() has failed meanwhile, or the keeper is away
+    if (answer.ok()) post(pool_wire::PoolRequest(pool_wire::Recall{answer->reply.number}));
+    return;
+  }
   Given& given = found->second;
   if (answer.ok()) {
     given.at_keeper = answer->reply.number;
@@ -178,6 +181,7 @@ void PoolMember::ask(const HandedOver& handed) {
   const auto answer = call(request);
   const MutexLock lock(mu_);
   if (answer.ok()) {
+    arrived(handed);
     // It has ended what this member had taken of the id, and others get those blocks.
     const auto ended =
         std::stable_partition(ready_.begin(), ready_.end(),
@@ -210,7 +214,7 @@ void PoolMember::ask(const Recalling& recalling) {
   const auto given = given_.find(recalling.given);
   if (given == given_.end()) return;
   if (given->second.sent) {
-    mine_.undo(*given->second.closed);
+    undo(*given->second.closed);
     // Whether the close had got there or not, what is shared is had as often as before it.
     post_about<pool_wire::GiveBack>(MemberBlocks::shared_in(*given->second.closed));
   }
@@ -262,6 +266,28 @@ void PoolMember::lose(std::uint64_t number) {
   } else if (mine_.has_taken(number)) {
     superseded_.push_back(number);
     news_->tell();
+  } else if (const auto continued = continued_.find(number); continued != continued_.end()) {
+    continued->second = true;  // told if it comes back
+  }
+}
+
+Result<PoolMember::HandedOver> PoolMember::give_away(Parcel parcel, const std::string& role) {
+  AQUA_ASSIGN(HandedOver handed, mine_.hand_over(std::move(parcel), role));
+  if (handed.taken) continued_[handed.taken->number] = false;
+  return handed;
+}
+
+void PoolMember::arrived(const HandedOver& handed) {
+  if (handed.taken) continued_.erase(handed.taken->number);
+}
+
+void PoolMember::undo(const HandedOver& handed) {
+  mine_.undo(handed);
+  if (!handed.taken) return;
+  const auto continued = continued_.extract(handed.taken->number);
+  if (!continued.empty() && continued.mapped()) {
+    superseded_.push_back(continued.key());
+    news_->tell();
   }
 }
 
@@ -273,7 +299,7 @@ void PoolMember::admit_again(const Parcel& parcel) {
 bool PoolMember::take_back(std::uint64_t given) {
   const auto found = given_.find(given);
   if (found == given_.end() || !found->second.closed || found->second.sent) return false;
-  mine_.undo(*found->second.closed);
+  undo(*found->second.closed);
   return true;
 }
 
@@ -293,13 +319,19 @@ void PoolMember::failed(const HandedOver& handed, const Error& error, bool in_do
   if (handed.given != 0) {
     const auto given = given_.find(handed.given);
     if (given == given_.end()) return;  // told when the connection ended
-    if (!in_doubt) given->second.sent = false;
+    if (!in_doubt) {
+      given->second.sent = false;
+      // As long as it is open at the keeper nobody gets what was complete of its id before.
+      if (const std::uint64_t open = given->second.at_keeper; open != 0) {
+        post(pool_wire::PoolRequest(pool_wire::Recall{open}));
+      }
+    }
     deliver(handed.given, in_doubt ? Delivery::Outcome::in_doubt : Delivery::Outcome::refused,
             error);
     return;
   }
   end_giving(handed.parcel.id);
-  if (!in_doubt) mine_.undo(handed);
+  if (!in_doubt) undo(handed);
   undelivered_.push_back(
       {.parcel = handed.parcel, .role = handed.role, .error = error, .in_doubt = in_doubt});
   news_->tell();
@@ -307,7 +339,7 @@ void PoolMember::failed(const HandedOver& handed, const Error& error, bool in_do
 
 void PoolMember::disconnect(const std::string& why) {
   connected_ = false;
-  error_ = why;
+  error_.lasts(why);
   std::vector<std::uint64_t> unheard;
   for (const auto& [number, given] : given_) unheard.push_back(number);
   for (const std::uint64_t number : unheard) {

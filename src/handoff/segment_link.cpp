@@ -82,19 +82,13 @@ Result<SegmentClient::Answer> SegmentMember::call(const segment_wire::Request& r
   auto answer = keeper_.call(request, KeeperLink::kWithoutEnd);
   const MutexLock lock(mu_);
   if (answer.ok()) {
-    // What was refused before works again.
-    if (connected_ && refused_ == request.index()) error_.clear();
-  } else if (keeper_.connected()) {
-    note(request, answer.error());
-  } else {
+    error_.granted(request.index());
+  } else if (!keeper_.connected()) {
     disconnect(answer.error().message);
+  } else {
+    error_.refused(request.index(), answer.error().message);
   }
   return answer;
-}
-
-void SegmentMember::note(const segment_wire::Request& request, const Error& why) {
-  refused_ = request.index();
-  error_ = why.message;
 }
 
 Result<SegmentMember::Memory> SegmentMember::map(const SegmentClient::Answer& answer,
@@ -132,7 +126,7 @@ void SegmentMember::ask(const segment_wire::Reserve& asked) {
   // What was refused is not asked for again before take() is.
   const MutexLock lock(mu_);
   starved_ = true;
-  if (connected_) note(asked, reserved.error());
+  if (connected_) error_.refused(segment_wire::Request(asked).index(), reserved.error().message);
 }
 
 void SegmentMember::ask(const segment_wire::Commit& asked) {
@@ -227,7 +221,7 @@ void SegmentMember::ask(const Asked& asked) {
 void SegmentMember::disconnect(const std::string& why) {
   if (!connected_) return;
   connected_ = false;
-  error_ = why;
+  error_.lasts(why);
   news_->tell();
 }
 

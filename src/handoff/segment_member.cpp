@@ -57,7 +57,7 @@ SegmentMember::SegmentMember(Runtime& runtime, SegmentClient keeper,
 
 Result<void> SegmentMember::check_connected() const {
   if (connected_) return {};
-  return Error{Code::unavailable, concat("segments: ", error_)};
+  return Error{Code::unavailable, concat("segments: ", error_.text())};
 }
 
 void SegmentMember::post(StreamMark mark, Work work) {
@@ -89,11 +89,10 @@ Result<Segment> SegmentMember::take(std::size_t bytes) {
     wanted_ = bytes;
     starved_ = false;
     link_->kick();
-    const bool has_no_room =
-        !error_.empty() && refused_ == segment_wire::Request(segment_wire::Reserve{}).index();
+    const std::string no_room = error_.of(segment_wire::Request(segment_wire::Reserve{}).index());
     return Error{Code::resource_exhausted,
                  concat("segments: take: none of ", bytes, " bytes is ready",
-                        has_no_room ? ": " : "", has_no_room ? error_ : "")};
+                        no_room.empty() ? "" : ": ", no_room)};
   }
   wanted_ = 0;
   const std::uint64_t number = *found;
@@ -203,7 +202,7 @@ Result<void> SegmentMember::drop(const SegmentName& name) {
 
 SegmentsStatus SegmentMember::status() const {
   const MutexLock lock(mu_);
-  SegmentsStatus status{.connected = connected_, .error = error_, .ready = ready_.size()};
+  SegmentsStatus status{.connected = connected_, .error = error_.text(), .ready = ready_.size()};
   for (const auto& [number, own] : own_) {
     status.taken += own.state == State::taken || own.state == State::ending ? 1 : 0;
     status.kept += own.state == State::kept ? 1 : 0;
@@ -315,9 +314,7 @@ void SegmentMember::reached(const Close& close, const Result<void>& outcome) {
   if (close.after == SegmentAfter::drop && arrived.ok()) {
     post(segment_wire::Drop{close.number, name.generation});
   } else if (close.after == SegmentAfter::drop) {
-    note(segment_wire::Drop{close.number, name.generation},
-         Error{arrived.error().code,
-               concat("close: segment ", close.number, " is kept: ", arrived.error().message)});
+    error_.lasts(concat("close: segment ", close.number, " is kept: ", arrived.error().message));
   }
   post(segment_wire::Close{close.number});
   news_->tell();  // it can be read again

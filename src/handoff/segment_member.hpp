@@ -26,6 +26,7 @@
 #include "aqua/stream_mark.hpp"
 #include "base/mutex.hpp"
 #include "handoff/keeper_link.hpp"
+#include "handoff/last_refusal.hpp"
 #include "handoff/marked_work.hpp"
 #include "handoff/news.hpp"
 #include "handoff/told_failures.hpp"
@@ -149,8 +150,6 @@ class SegmentMember {
   void ask(const Asked& asked) AQUA_EXCLUDES(mu_);
   [[nodiscard]] Result<SegmentClient::Answer> call(const segment_wire::Request& request)
       AQUA_EXCLUDES(mu_);
-  // Why a request has failed, until one of its kind succeeds.
-  void note(const segment_wire::Request& request, const Error& why) AQUA_REQUIRES(mu_);
   // Memory of an answer, mapped.
   [[nodiscard]] Result<Memory> map(const SegmentClient::Answer& answer, Access access);
   [[nodiscard]] Result<void> reserve_one(std::size_t bytes) AQUA_EXCLUDES(mu_);
@@ -181,10 +180,7 @@ class SegmentMember {
   bool starved_ AQUA_GUARDED_BY(mu_) = false;    // the keeper had no more, until we are asked again
   bool returned_ AQUA_GUARDED_BY(mu_) = false;   // segments have come back
   bool connected_ AQUA_GUARDED_BY(mu_) = true;
-  // Why it is not connected; else what failed last and has not succeeded since, and which kind of
-  // request that was, by its place in segment_wire::Request.
-  std::string error_ AQUA_GUARDED_BY(mu_);
-  std::size_t refused_ AQUA_GUARDED_BY(mu_) = 0;
+  LastRefusal error_ AQUA_GUARDED_BY(mu_);
   MarkedWork<Pending> marked_;  // the last: what it calls uses the others
 };
 

@@ -78,10 +78,10 @@ Result<void> BlockBook::share(MemberNumber member, const Blocks& blocks) {
   for (const std::uint32_t block : blocks) {
     const bool had = all_[block] == self;
     if (all_[block].kind == Holder::Kind::parcel) {
-      sharers_[block][all_[block]] = 1;
+      add_sharer(block, all_[block]);
       --parcels_.at(all_[block].number).alone;
     }
-    if (++sharers_[block][self] == 1 && !had) has_more(member);
+    if (add_sharer(block, self) && !had) has_more(member);
     all_[block] = {Holder::Kind::sharers};
   }
   return {};
@@ -109,7 +109,7 @@ void BlockBook::gather(std::uint64_t number, std::uint64_t taken, const Blocks& 
   std::uint32_t alone = 0;
   for (const std::uint32_t block : blocks) {
     if (all_[block].kind == Holder::Kind::sharers) {
-      ++sharers_[block][parcel];
+      add_sharer(block, parcel);
     } else {
       if (all_[block].kind == Holder::Kind::member) has_less(all_[block].number);
       all_[block] = parcel;
@@ -126,7 +126,7 @@ void BlockBook::drop(std::uint64_t number, MemberNumber member) {
   for (const std::uint32_t block : found->second.blocks) {
     if (member != 0) {
       if (all_[block].kind == Holder::Kind::sharers) {
-        if (++sharers_[block][of_member(member)] == 1) has_more(member);
+        if (add_sharer(block, of_member(member))) has_more(member);
       } else if (all_[block] == of_parcel(number)) {
         all_[block] = of_member(member);
         has_more(member);
@@ -176,6 +176,12 @@ std::uint32_t BlockBook::release_quarantined() {
   return released;
 }
 
+bool BlockBook::add_sharer(std::uint32_t block, Holder holder) {
+  const bool is_new = ++sharers_[block][holder] == 1;
+  if (is_new) ++sharings_;
+  return is_new;
+}
+
 bool BlockBook::let_go(std::uint32_t block, Holder holder) {
   const auto shared = sharers_.find(block);
   if (shared != sharers_.end()) {
@@ -183,6 +189,7 @@ bool BlockBook::let_go(std::uint32_t block, Holder holder) {
     if (found == shared->second.end()) return false;
     if (--found->second == 0) {
       shared->second.erase(found);
+      --sharings_;
       if (holder.kind == Holder::Kind::member) has_less(holder.number);
     }
     if (!shared->second.empty()) return false;

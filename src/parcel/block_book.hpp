@@ -93,6 +93,8 @@ class BlockBook {
     return parcels_.at(number).alone;
   }
   [[nodiscard]] std::uint32_t blocks() const { return static_cast<std::uint32_t>(all_.size()); }
+  // Pairs of a shared block and one who has it: each takes an entry of the record.
+  [[nodiscard]] std::uint64_t sharings() const { return sharings_; }
   [[nodiscard]] std::uint32_t free_blocks() const {
     return static_cast<std::uint32_t>(all_.size() - untouched_ + free_.size());
   }
@@ -128,6 +130,8 @@ class BlockBook {
   // The member has one more block by itself, or one less.
   void has_more(MemberNumber member) { ++had_[member]; }
   void has_less(MemberNumber member);
+  // It has a shared block once more. True: it had it not.
+  bool add_sharer(std::uint32_t block, Holder holder);
   // Does nothing where `holder` does not have the block. True: nobody has it any more.
   bool let_go(std::uint32_t block, Holder holder);
   // Or quarantined, where work may still write it.
@@ -136,6 +140,7 @@ class BlockBook {
   std::vector<Holder> all_;
   // How many times each has a shared block.
   std::map<std::uint32_t, std::map<Holder, std::uint32_t>> sharers_;
+  std::uint64_t sharings_ = 0;    // entries of the inner maps of sharers_
   std::uint32_t untouched_ = 0;   // from here on no block has ever been granted
   std::set<std::uint32_t> free_;  // below that
   std::set<std::uint32_t> in_doubt_;

@@ -195,6 +195,7 @@ Result<void> ParcelBook::close(MemberNumber giver, std::uint64_t number, std::ui
   record->state = ParcelState::closed;
   record->tokens = tokens;
   record->note = std::move(note);
+  note_bytes_ += record->note.size();
   const std::string id = record->id;
   std::uint64_t& closed = turns_.at(id).closed;
   closed = std::max(closed, record->given_turn);

@@ -225,6 +225,7 @@ class ParcelBook {
   [[nodiscard]] std::vector<std::uint64_t> had_by_role(const std::string& role) const;
   [[nodiscard]] bool knows(MemberNumber member) const { return members_.contains(member); }
   [[nodiscard]] std::size_t size() const { return parcels_.size(); }
+  [[nodiscard]] std::uint64_t note_bytes() const { return note_bytes_; }  // of all notes together
   [[nodiscard]] std::size_t waiting() const;  // closed; also what is held back
   // That the member may take: of any of its role, and what it has promised room for itself.
   [[nodiscard]] std::size_t waiting_for(MemberNumber member) const;
@@ -300,6 +301,7 @@ class ParcelBook {
   std::map<MemberNumber, std::vector<ParcelNews>> news_;
   std::vector<std::uint64_t> ended_;
   std::uint64_t last_ = 0, last_ended_ = 0;
+  std::uint64_t note_bytes_ = 0;
 };
 
 }  // namespace aqua

@@ -116,6 +116,7 @@ void ParcelBook::leave(std::uint64_t number, bool done) {
 void ParcelBook::end_parcel(std::uint64_t number) {
   unqueue(number);
   const Record record = parcels_.at(number);
+  note_bytes_ -= record.note.size();
   parcels_.erase(number);
   ended_.push_back(number);
   if (const auto reserved = reserved_.find({record.role, record.from});

@@ -33,6 +33,9 @@ namespace aqua {
 class PoolBook {
  public:
   static constexpr std::size_t kMostQuotas = 8;
+  // What the record takes of the keeper's memory, at most: for a parcel without its note, and for
+  // each of those who have a shared block.
+  static constexpr std::uint64_t kParcelBytes = 2048, kSharingBytes = 128;
 
   // A pool of so many blocks, of so many tokens each.
   explicit PoolBook(std::uint32_t blocks, std::uint32_t block_tokens = 1)
@@ -127,6 +130,11 @@ class PoolBook {
   // Whether a member has a block, or has taken a parcel.
   [[nodiscard]] bool has_any(MemberNumber member) const {
     return blocks_.had_by(member) != 0 || !parcels_.taken_by(member).empty();
+  }
+  // What its parcels and shared blocks take of the keeper's memory.
+  [[nodiscard]] std::uint64_t bytes() const {
+    return parcels_.size() * kParcelBytes + parcels_.note_bytes() +
+           blocks_.sharings() * kSharingBytes;
   }
   [[nodiscard]] std::uint32_t blocks() const { return blocks_.blocks(); }
   [[nodiscard]] std::uint32_t block_tokens() const { return block_tokens_; }

@@ -126,6 +126,21 @@ TEST_P(KilledAtPoolStep, TheFirstMemberLeavesNothingAndAnotherMakesThePool) {
   EXPECT_EQ(test::kept_descriptors(keeper_), before);
 }
 
+TEST_P(KilledAtPoolStep, WhoseKeeperIsKilledThereFailsAndAttachesToTheNext) {
+  test::PeerProgram first(keeper_.socket());
+  ASSERT_EQ(first.ask("stop-at " + GetParam()), "ok");
+  ASSERT_EQ(first.ask("attach prefill"), "at " + GetParam());
+  keeper_.kill();
+  first.post("go on");
+  EXPECT_EQ(first.answer().substr(0, 11), "unavailable");
+  keeper_.start();
+  EXPECT_TRUE(pools().empty());
+  ASSERT_EQ(first.ask("attach prefill"), "ok");
+  const Member decode = join("decode");
+  ASSERT_EQ(first.ask("hand a 1 2 7"), "ok");
+  EXPECT_EQ(decode->ask("take 1"), "a");
+}
+
 TEST_F(KilledPool, BeforeItTellsTheKeeperAGiverHasHandedNothingOver) {
   const Member prefill = join("prefill");
   const Member decode = join("decode");
@@ -236,6 +251,7 @@ TEST_F(KilledPool, AtRandomMomentsNoBlockHasTwoOwnersAndNothingIsLeft) {
   }
   EXPECT_EQ(test::kept_descriptors(keeper_), before);
   RecordProperty("served", served);
+  EXPECT_GT(served, test::random_rounds() / 4);
 }
 
 }  // namespace

@@ -122,6 +122,32 @@ TEST_F(PoolStreams, EveryParcelBehindAFailureComesBackUntilItIsTold) {
   EXPECT_EQ(returned(prefill).parcel.blocks, first);
 }
 
+// A parcel that is open at the keeper holds back what is complete of its id. The failure comes
+// while the keeper is asked to open it, and after it has.
+TEST_F(PoolStreams, WhatAParcelHeldBackWhoseCloseFailsIsTakenAfterAll) {
+  KvPool prefill = join("prefill");
+  for (const bool is_open : {true, false}) {
+    SCOPED_TRACE(is_open);
+    const std::string id = is_open ? "a" : "b";
+    const auto prompt = blocks_of(prefill, 1), more = blocks_of(prefill, 1);
+    ASSERT_TRUE(prefill.hand_over({.id = id, .turn = 1, .blocks = prompt}, "decode", {}).ok());
+    settle(prefill);
+    EXPECT_EQ(fail(prefill).wait().error().code, Code::data_loss);
+    const std::uint64_t opened = prefill.open({.id = id, .turn = 2}, "decode").value();
+    while (is_open && prefill.state(opened).value() != ParcelState::open) {
+      ASSERT_TRUE(prefill.wait(kPoolPatience));
+    }
+    ASSERT_TRUE(prefill.close(opened, more, 1, "", stream_).ok());
+    const Delivery told = told_of(prefill);
+    EXPECT_EQ(told.outcome, Delivery::Outcome::refused);
+    EXPECT_EQ(told.error.code, Code::data_loss);
+    KvPool decode = join("decode");  // later: it would fetch the prompt ahead
+    const Parcel taken = take(decode);
+    EXPECT_EQ(taken.blocks, prompt);
+    ASSERT_TRUE(decode.finish(taken.number, {}).ok());
+  }
+}
+
 TEST_F(PoolStreams, WhatIsRecalledIsAsItWasWhetherItsCloseHasBeenOvertakenOrNot) {
   KvPool prefill = join("prefill");
   const auto blocks = blocks_of(prefill, 2);
@@ -184,6 +210,45 @@ TEST_F(PoolStreams, AParcelThatWasFetchedAheadIsAcceptedAfterAllWhenAnotherOfIts
       taker.hand_over({.id = "r", .turn = 2, .blocks = blocks_of(taker, 1)}, "prefill", {}).ok());
   EXPECT_EQ(returned(taker).error.code, Code::aborted);
   EXPECT_EQ(take(taker).blocks, prompt);
+}
+
+// Its keeper tells it once, while the parcel is on its way with one that continues it.
+TEST_F(PoolStreams, WhatIsSupersededOnItsWayIsToldOfWhenItComesBack) {
+  KvPool prefill = join("prefill"), decode = join("decode"), other = join("other");
+  ASSERT_TRUE(
+      prefill.hand_over({.id = "r", .turn = 1, .blocks = blocks_of(prefill, 1)}, "decode", {})
+          .ok());
+  const Parcel taken = take(decode);
+  const std::uint64_t marker = decode.open({.id = "m", .turn = 1}, "last").value();
+  while (decode.state(marker).value() != ParcelState::open) ASSERT_TRUE(decode.wait(kPoolPatience));
+  std::promise<void> go;
+  const auto gone = go.get_future().share();
+  ASSERT_TRUE(emulated::launch(gpu_, stream_, [gone] { gone.wait(); }).ok());
+  (void)fail(decode);
+  const Parcel next{.id = "r", .turn = taken.turn + 1, .blocks = taken.blocks};
+  ASSERT_TRUE(decode.hand_over(next, "last", stream_).ok());
+  (void)other.open({"r", 100}, "decode").value();
+  (void)other.open({"m", 2}, "last").value();
+  EXPECT_EQ(told_of(decode).number, marker) << "what it is told after that of the parcel";
+  EXPECT_TRUE(decode.superseded().empty()) << "it is on its way";
+  go.set_value();
+  EXPECT_EQ(returned(decode).error.code, Code::data_loss);
+  EXPECT_EQ(decode.superseded(), std::vector{taken.number});
+  EXPECT_TRUE(decode.finish(taken.number, {}).ok());
+}
+
+TEST_F(PoolStreams, WhatWasRefusedIsQuotedUntilTheLikeIsGranted) {
+  KvPool prefill = join("prefill");
+  (void)prefill.open({"r", 2}, "decode").value();
+  (void)prefill.open({"r", 1}, "decode").value();
+  EXPECT_EQ(told_of(prefill).error.code, Code::aborted);
+  EXPECT_NE(prefill.status().error.find("turn 2 has been seen"), std::string::npos)
+      << prefill.status().error;
+  const std::uint64_t granted = prefill.open({"s", 1}, "decode").value();
+  while (prefill.state(granted).value() != ParcelState::open) {
+    ASSERT_TRUE(prefill.wait(kPoolPatience));
+  }
+  EXPECT_EQ(prefill.status().error, "");
 }
 
 // As its taker, since the higher turn is not complete: as its giver it is told nothing.

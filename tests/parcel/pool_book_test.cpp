@@ -179,6 +179,30 @@ TEST_F(Pool, ParcelsAreBounded) {
   EXPECT_EQ(accept(kDecode).at(0).id, "0") << "the oldest first";
 }
 
+TEST_F(Pool, KnowsWhatItsParcelsAndSharedBlocksTake) {
+  const Blocks own = grant(kPrefill, 2);
+  EXPECT_EQ(book_.bytes(), 0U);
+  ASSERT_TRUE(book_.share(kPrefill, own).ok());
+  EXPECT_EQ(book_.bytes(), 2 * PoolBook::kSharingBytes);
+  ASSERT_TRUE(book_.share(kPrefill, own).ok());
+  EXPECT_EQ(book_.bytes(), 2 * PoolBook::kSharingBytes) << "had twice, in one entry";
+  for (const char* const id : {"a", "b"}) {
+    const Parcel parcel{.id = id, .turn = 1, .blocks = own, .note = "123"};
+    ASSERT_TRUE(book_.offer(kPrefill, "decode", parcel).ok());
+  }
+  const std::uint64_t opened = book_.open(kPrefill, "decode", {"c", 1}).value();
+  EXPECT_EQ(book_.bytes(), 3 * PoolBook::kParcelBytes + 6 + 6 * PoolBook::kSharingBytes);
+  ASSERT_TRUE(book_.recall(kPrefill, opened).ok());
+  for (const Parcel& taken : accept(kDecode)) {
+    ASSERT_TRUE(book_.share(kDecode, taken.blocks).ok());
+    ASSERT_TRUE(book_.finish(kDecode, taken.number).ok());
+  }
+  EXPECT_EQ(book_.bytes(), 4 * PoolBook::kSharingBytes) << "of giver and taker";
+  book_.end(kPrefill);
+  book_.end(kDecode);
+  EXPECT_EQ(book_.bytes(), 0U);
+}
+
 TEST_F(Pool, TurnsOutliveTheirParcels) {
   ASSERT_TRUE(book_.finish(kDecode, (offer("r", {}, 7), accept(kDecode).at(0).number)).ok());
   EXPECT_EQ(book_.parcels().size(), 0U);

@@ -11,16 +11,13 @@
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/keeper/connection.hpp"
 #include "base/try.hpp"
 
 namespace aqua::keeper {
 namespace {
 
 namespace wire = sharing::wire;
-
-std::string_view text_of(const Message& packet) {
-  return {reinterpret_cast<const char*>(packet.bytes.data()), packet.bytes.size()};
-}
 
 std::vector<std::byte> bytes_of(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));

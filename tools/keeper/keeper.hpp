@@ -31,11 +31,14 @@
 namespace aqua::keeper {
 
 struct KeeperOptions {
-  std::string socket;                 // mode 0600
-  std::size_t connections = 1024;     // publishers and readers
-  std::size_t of_one_process = 256;   // of these
-  std::size_t most_slabs = 1 << 16;   // of all that is kept
-  std::size_t members = 256;          // of KV pools; a quarter of them of one process
+  std::string socket;                // mode 0600
+  std::size_t connections = 1024;    // publishers and readers
+  std::size_t of_one_process = 256;  // of these
+  std::size_t most_slabs = 1 << 16;  // of all that is kept
+  std::size_t pools = 64;            // each remembers up to 65,536 ids of parcels that ended
+  std::size_t members = 256;         // of KV pools; a quarter of them of one process
+  // Of the keeper's memory, for parcels, their notes and shared blocks of all pools.
+  std::uint64_t pool_record_bytes = std::uint64_t{1} << 30;
   std::size_t segment_members = 256;  // who has segments; a quarter of them of one process
   // Bytes of segments. Those of one process are at most half of it.
   std::uint64_t segment_bytes = std::uint64_t{16} << 30;
@@ -66,7 +69,10 @@ class Keeper final : private PacketHandler {
  private:
   explicit Keeper(const KeeperOptions& options)
       : room_(options.most_slabs),
-        pools_(room_, options.members,
+        pools_(room_,
+               {.pools = options.pools,
+                .members = options.members,
+                .record_bytes = options.pool_record_bytes},
                [this](std::uint64_t parcel) { return segments_.of_parcel(parcel); }),
         segments_(
             room_,

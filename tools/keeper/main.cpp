@@ -46,6 +46,7 @@ docs/operate/keeper.md)");
   line.text("--socket", options.socket, "PATH",
             "default: keeper.sock in $XDG_RUNTIME_DIR/aqua, else in /tmp/aqua-UID")
       .number("--connections", options.connections, 4, 65536, "N", "publishers and readers at most")
+      .number("--pools", options.pools, 1, 4096, "N", "KV pools at most")
       .number("--segment-bytes", options.segment_bytes, 0, memory, "N",
               "host memory for segments at most, half of it for one process")
       .text("--disk", options.disk, "DIR",

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a member of a pool is answered: its part of the record, in packets.
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -10,6 +9,14 @@
 #include "tools/keeper/pools.hpp"
 
 namespace aqua::keeper {
+namespace {
+
+// What the record takes more once this parcel is closed, if all of its blocks are shared.
+std::uint64_t closing_bytes(const Parcel& parcel) {
+  return parcel.note.size() + parcel.blocks.size() * PoolBook::kSharingBytes;
+}
+
+}  // namespace
 
 Result<Pools::Served> Pools::answer(Asker by, const pool_wire::FetchSlabs& asked) {
   Served served;
@@ -33,18 +40,21 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::GiveBack& asked) 
   return Served{};
 }
 
-Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Share& asked) {
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Share& asked) const {
+  // Each may be had by who shares it and by the parcel in which it has it.
+  AQUA_TRY(check_record(2 * asked.blocks.size() * PoolBook::kSharingBytes));
   AQUA_TRY(by.pool.book.share(by.number, asked.blocks));
   return Served{};
 }
 
-Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Offer& asked) {
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Offer& asked) const {
   AQUA_TRY(pool_wire::check_bytes(asked.parcel));
+  AQUA_TRY(check_record(PoolBook::kParcelBytes + closing_bytes(asked.parcel)));
   AQUA_ASSIGN(const std::uint64_t number, by.pool.book.offer(by.number, asked.role, asked.parcel));
   return Served{{.number = number}};
 }
 
-Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Open& asked) {
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Open& asked) const {
   if (asked.since != 0) {
     if (!asked.needs_room) {
       return Error{Code::invalid_argument, "keeper: what is carried from elsewhere needs room"};
@@ -58,6 +68,7 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Open& asked) {
       return Served{{.turn = highest}};
     }
   }
+  AQUA_TRY(check_record(PoolBook::kParcelBytes));
   AQUA_ASSIGN(const std::uint64_t number,
               asked.needs_room
                   ? by.pool.book.reserve(by.number, asked.role, asked.head, asked.since)
@@ -71,8 +82,9 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Admit& asked) {
   return Served{};
 }
 
-Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Close& asked) {
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Close& asked) const {
   AQUA_TRY(pool_wire::check_bytes(asked.parcel));
+  AQUA_TRY(check_record(closing_bytes(asked.parcel)));
   AQUA_TRY(by.pool.book.close(by.number, asked.parcel.number, asked.parcel));
   return Served{};
 }
@@ -127,40 +139,6 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::TellCutOff& asked
 Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Finish& asked) {
   AQUA_TRY(by.pool.book.finish(by.number, asked.number, asked.what));
   return Served{};
-}
-
-Result<Pools::Served> Pools::list(std::uint32_t first) const {
-  Served served;
-  std::uint32_t row = 0;
-  for (const auto& [name, pool] : pools_) {
-    if (pool.maker != 0 || row++ < first) continue;
-    if (served.reply.pools.size() == pool_wire::kMostPoolRows) {
-      served.reply.more = true;
-      break;
-    }
-    const PoolCounts counts = pool.book.counts();
-    served.reply.pools.push_back(
-        {.pool = name,
-         .device = pool.device,
-         .shape = pool.shape,
-         .members = members_in(name),
-         .bytes = pool.bytes,
-         .blocks = pool.book.blocks(),
-         .free = counts.free,
-         .owned = counts.owned,
-         .offered = counts.offered,
-         .shared = counts.shared,
-         .orphaned = counts.orphaned,
-         .quarantined = counts.quarantined,
-         .waiting = static_cast<std::uint32_t>(pool.book.parcels().waiting()),
-         .ended = static_cast<std::uint32_t>(pool.book.parcels().ended_ids()),
-         .quotas = {}});
-    for (const auto& [role, blocks] : pool.book.quotas()) {
-      served.reply.pools.back().quotas.push_back(
-          {.role = role, .blocks = blocks, .had = pool.book.had_by_role(role)});
-    }
-  }
-  return served;
 }
 
 }  // namespace aqua::keeper

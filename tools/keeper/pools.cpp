@@ -18,21 +18,23 @@ Error not_now(const What&... what) {
   return Error{Code::failed_precondition, concat("keeper: ", what...)};
 }
 
-}  // namespace
+template <typename... Each>
+struct Overloaded : Each... {
+  using Each::operator()...;
+};
 
-// What a request may have made for others.
+template <typename Asked, typename... These>
+constexpr bool kIsOneOf = (std::is_same_v<Asked, These> || ...);
+// Takers may have a parcel to accept after such a request.
 template <typename Asked>
-std::optional<Pools::Wake> Pools::woken_by() {
-  constexpr auto kIs = []<typename... These>(std::variant<These...>*) {
-    return (std::is_same_v<Asked, These> || ...);
-  };
-  using Parcels = std::variant<pool_wire::Offer, pool_wire::Open, pool_wire::Close,
-                               pool_wire::Recall, pool_wire::Finish>;
-  if (kIs(static_cast<Parcels*>(nullptr))) return Wake::takers;
-  using Told = std::variant<pool_wire::Confirm, pool_wire::Admit, pool_wire::TellCutOff>;
-  if (kIs(static_cast<Told*>(nullptr))) return Wake::told;
-  return std::nullopt;
-}
+constexpr bool kMovesParcels = kIsOneOf<Asked, pool_wire::Offer, pool_wire::Open, pool_wire::Close,
+                                        pool_wire::Recall, pool_wire::Finish>;
+// Members may have something to be told after such a request, and no parcel to accept.
+template <typename Asked>
+constexpr bool kTells =
+    kIsOneOf<Asked, pool_wire::Confirm, pool_wire::Admit, pool_wire::TellCutOff>;
+
+}  // namespace
 
 Result<Pools::Served> Pools::serve(const PacketPeer& from, const pool_wire::PoolRequest& request,
                                    std::vector<UniqueFd> in) {
@@ -41,51 +43,34 @@ Result<Pools::Served> Pools::serve(const PacketPeer& from, const pool_wire::Pool
                  concat("keeper: ", in.size(), " descriptors with a request that takes none")};
   }
   return std::visit(
-      [&](const auto& asked) -> Result<Served> {
-        using Asked = std::decay_t<decltype(asked)>;
-        if constexpr (std::is_same_v<Asked, pool_wire::JoinPool>) {
-          return join(from, asked);
-        } else if constexpr (std::is_same_v<Asked, pool_wire::AddSlabs>) {
-          return add(from, asked, std::move(in));
-        } else if constexpr (std::is_same_v<Asked, pool_wire::ListPools>) {
-          return list(asked.first);
-        } else if constexpr (std::is_same_v<Asked, pool_wire::RemovePool>) {
-          return remove(asked.pool);
-        } else if constexpr (std::is_same_v<Asked, pool_wire::Cancel>) {
-          AQUA_ASSIGN(Pool* const pool, find(asked.pool));
-          AQUA_TRY(pool->book.cancel(asked.id, asked.up_to));
-          hear(pool->book);
-          wake(asked.pool, Wake::takers);
-          settle(asked.pool);
-          return Served{};
-        } else if constexpr (std::is_same_v<Asked, pool_wire::Release>) {
-          AQUA_ASSIGN(Pool* const pool, find(asked.pool));
-          pool->book.release_quarantined();
-          settle(asked.pool);
-          return Served{};
-        } else if constexpr (std::is_same_v<Asked, pool_wire::MoveQuota>) {
-          AQUA_ASSIGN(Pool* const pool, find(asked.pool));
-          // One of no blocks has no slabs, and its roles have no quotas.
-          const std::uint64_t slabs = std::max<std::uint64_t>(1, pool->slabs.size());
-          const std::uint64_t all = std::max<std::uint64_t>(1, pool->book.blocks());
-          const std::uint64_t of_slab = std::max<std::uint64_t>(1, all / slabs);
-          const auto blocks =
-              static_cast<std::uint32_t>(std::min<std::uint64_t>(asked.slabs * of_slab, all));
-          AQUA_TRY(pool->book.move_quota(asked.from, asked.to, blocks));
-          settle(asked.pool);
-          return Served{};
-        } else {
-          AQUA_ASSIGN(const Asker by, asker(from));
-          const std::string pool = by.member.pool;
-          by.pool.book.number_after(last_parcel_);
-          auto served = answer(by, asked);
-          if (pools_.contains(pool)) hear(pools_.at(pool).book);
-          if (const auto whom = woken_by<Asked>(); whom && pools_.contains(pool)) wake(pool, *whom);
-          settle(pool);
-          return served;
-        }
-      },
+      Overloaded{[&](const pool_wire::JoinPool& asked) { return join(from, asked); },
+                 [&](const pool_wire::AddSlabs& asked) { return add(from, asked, std::move(in)); },
+                 [&](const pool_wire::ListPools& asked) { return list(asked.first); },
+                 [&](const pool_wire::RemovePool& asked) { return remove(asked.pool); },
+                 [&](const pool_wire::Cancel& asked) { return cancel(asked); },
+                 [&](const pool_wire::Release& asked) { return release(asked.pool); },
+                 [&](const pool_wire::MoveQuota& asked) { return move_quota(asked); },
+                 [&](const pool_wire::Leave& /*asked*/) { return leave(from); },
+                 [&](const auto& asked) { return serve_member(from, asked); }},
       request);
+}
+
+template <typename Asked>
+Result<Pools::Served> Pools::serve_member(const PacketPeer& from, const Asked& asked) {
+  AQUA_ASSIGN(const Asker by, asker(from));
+  by.pool.book.number_after(last_parcel_);
+  auto served = answer(by, asked);
+  hear(by.pool.book);
+  if constexpr (kMovesParcels<Asked>) wake(by.member.pool, Wake::takers);
+  if constexpr (kTells<Asked>) wake(by.member.pool, Wake::told);
+  settle(by.member.pool);
+  return served;
+}
+
+Result<Pools::Served> Pools::leave(const PacketPeer& from) {
+  AQUA_ASSIGN(const Asker by, asker(from));
+  end(by.number, /*is_quiet=*/true);  // it has unmapped the pool, and no work was left
+  return Served{};
 }
 
 Result<Pools::Asker> Pools::asker(const PacketPeer& from) {
@@ -131,12 +116,7 @@ Result<Pools::Served> Pools::join(const PacketPeer& from, const pool_wire::JoinP
                      " and ", asked.shape);
     }
   } else {
-    std::uint64_t blocks = asked.blocks;
-    for (const auto& [name, pool] : pools_) blocks += pool.book.blocks();
-    if (blocks > kMostBlocks) {
-      return Error{Code::resource_exhausted,
-                   concat("keeper: ", blocks, " blocks in all pools, of ", kMostBlocks)};
-    }
+    AQUA_TRY(check_new_pool(asked.blocks));
   }
   AQUA_TRY(check_room(from.pid));
   AQUA_ASSIGN(PeerProcess process, PeerProcess::of_socket(from.fd));
@@ -184,34 +164,43 @@ Result<Pools::Served> Pools::add(const PacketPeer& from, const pool_wire::AddSla
   return Served{{.slabs = static_cast<std::uint32_t>(pool.slabs.size())}};
 }
 
-Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Leave& /*asked*/) {
-  end(by.number, /*is_quiet=*/true);  // it has unmapped the pool, and no work was left
-  return Served{};
-}
-
 Result<void> Pools::check_room(std::int64_t pid) const {
   const auto of_process = static_cast<std::size_t>(
       std::count_if(members_.begin(), members_.end(),
                     [&](const auto& member) { return member.second.process.pid() == pid; }));
-  if (members_.size() < most_members_ && of_process < most_members_ / 4) return {};
+  if (members_.size() < limits_.members && of_process < limits_.members / 4) return {};
+  return Error{
+      Code::resource_exhausted,
+      concat("keeper: ", members_.size(), " members of pools, of at most ", limits_.members,
+             ", and ", of_process, " of process ", pid, ", of a quarter of that")};
+}
+
+Result<void> Pools::check_new_pool(std::uint32_t blocks) const {
+  if (pools_.size() >= limits_.pools) {
+    return Error{Code::resource_exhausted,
+                 concat("keeper: ", pools_.size(), " pools, of at most ", limits_.pools,
+                        " (--pools): 'aqua pools remove' ends one that nobody is a member of")};
+  }
+  std::uint64_t all = blocks;
+  for (const auto& [name, pool] : pools_) all += pool.book.blocks();
+  if (all <= limits_.blocks) return {};
   return Error{Code::resource_exhausted,
-               concat("keeper: ", members_.size(), " members of pools, of at most ", most_members_,
-                      ", and ", of_process, " of process ", pid, ", of a quarter of that")};
+               concat("keeper: ", all, " blocks in all pools, of ", limits_.blocks)};
+}
+
+Result<void> Pools::check_record(std::uint64_t more_bytes) const {
+  std::uint64_t bytes = more_bytes;
+  for (const auto& [name, pool] : pools_) bytes += pool.book.bytes();
+  if (bytes <= limits_.record_bytes) return {};
+  return Error{Code::resource_exhausted,
+               concat("keeper: the record of parcels and shared blocks would take ", bytes,
+                      " bytes in all pools, of at most ", limits_.record_bytes)};
 }
 
 std::uint32_t Pools::members_in(const std::string& name) const {
   return static_cast<std::uint32_t>(
       std::count_if(members_.begin(), members_.end(),
                     [&](const auto& member) { return member.second.pool == name; }));
-}
-
-Result<Pools::Served> Pools::remove(const std::string& name) {
-  AQUA_TRY(find(name));
-  if (const auto members = members_in(name); members != 0) {
-    return not_now("pool '", name, "' has members, ", members, " of them");
-  }
-  erase(pools_.find(name));
-  return Served{};
 }
 
 void Pools::closed(std::uint64_t number) {

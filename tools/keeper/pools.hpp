@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,17 +27,23 @@
 
 namespace aqua::keeper {
 
+// What bounds the keeper's own memory, and its descriptors.
+struct PoolLimits {
+  std::size_t pools = 0;
+  // Also those whose connections have closed; a quarter of them of one process. Each takes two
+  // descriptors.
+  std::size_t members = 0;
+  std::uint64_t record_bytes = 0;  // of parcels and shared blocks in all pools: PoolBook::bytes()
+  std::uint64_t blocks = std::uint64_t{1} << 22;  // of all pools
+};
+
 class Pools {
  public:
-  // Blocks of all pools together: what bounds the keeper's own memory.
-  static constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 22;
-
   // Answers which segment a parcel has.
   using SegmentOf = std::function<SegmentName(std::uint64_t)>;
-  // At most so many members, also of those whose connections have closed; a quarter of them of one
-  // process. Each takes two descriptors. The room outlives it.
-  Pools(SlabRoom& room, std::size_t most_members, SegmentOf segment_of)
-      : room_(room), most_members_(most_members), segment_of_(std::move(segment_of)) {}
+  // The room outlives it.
+  Pools(SlabRoom& room, const PoolLimits& limits, SegmentOf segment_of)
+      : room_(room), limits_(limits), segment_of_(std::move(segment_of)) {}
 
   // An answer, and the descriptors beside it, which stay the pool's.
   struct Served {
@@ -94,6 +99,10 @@ class Pools {
   [[nodiscard]] Result<Asker> asker(const PacketPeer& from);
   // resource_exhausted: there are as many members as may be, of all processes or of this one.
   [[nodiscard]] Result<void> check_room(std::int64_t pid) const;
+  // resource_exhausted: a pool of so many blocks, or so many bytes more in the records, are too
+  // much for all pools together.
+  [[nodiscard]] Result<void> check_new_pool(std::uint32_t blocks) const;
+  [[nodiscard]] Result<void> check_record(std::uint64_t more_bytes) const;
   [[nodiscard]] std::uint32_t members_in(const std::string& name) const;
   [[nodiscard]] Result<Pool*> find(const std::string& name);
 
@@ -102,13 +111,20 @@ class Pools {
                                    Fds in);
   [[nodiscard]] Result<Served> list(std::uint32_t first) const;
   [[nodiscard]] Result<Served> remove(const std::string& name);
+  [[nodiscard]] Result<Served> cancel(const pool_wire::Cancel& asked);
+  [[nodiscard]] Result<Served> release(const std::string& name);
+  [[nodiscard]] Result<Served> move_quota(const pool_wire::MoveQuota& asked);
+  [[nodiscard]] Result<Served> leave(const PacketPeer& from);
+  // What only a member may ask, and may wake others by.
+  template <typename Asked>
+  [[nodiscard]] Result<Served> serve_member(const PacketPeer& from, const Asked& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::FetchSlabs& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Grant& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::GiveBack& asked);
-  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Share& asked);
-  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Offer& asked);
-  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Open& asked);
-  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Close& asked);
+  [[nodiscard]] Result<Served> answer(Asker by, const pool_wire::Share& asked) const;
+  [[nodiscard]] Result<Served> answer(Asker by, const pool_wire::Offer& asked) const;
+  [[nodiscard]] Result<Served> answer(Asker by, const pool_wire::Open& asked) const;
+  [[nodiscard]] Result<Served> answer(Asker by, const pool_wire::Close& asked) const;
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Recall& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::TellCutOff& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Confirm& asked);
@@ -116,7 +132,6 @@ class Pools {
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Admit& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Renew& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Finish& asked);
-  [[nodiscard]] Result<Served> answer(Asker by, const pool_wire::Leave& asked);
 
   // Parcels of this pool have ended, or been given numbers.
   void hear(PoolBook& book);
@@ -124,8 +139,6 @@ class Pools {
   void end(std::uint64_t number, bool is_quiet);
   // Wakes who has not been told of something, and who may accept something.
   enum class Wake : std::uint8_t { told, takers };
-  template <typename Asked>
-  [[nodiscard]] static std::optional<Wake> woken_by();
   void wake(const std::string& name, Wake whom);
   // Wakes who waits for blocks, where there are any, and ends the pool if it is to end.
   void settle(const std::string& name);
@@ -135,7 +148,7 @@ class Pools {
   void erase(std::map<std::string, Pool>::iterator pool);
 
   SlabRoom& room_;
-  const std::size_t most_members_;
+  const PoolLimits limits_;
   const SegmentOf segment_of_;
   std::uint64_t last_parcel_ = 0;
   std::vector<std::uint64_t> ended_;

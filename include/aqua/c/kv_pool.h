@@ -55,7 +55,9 @@ typedef struct aqua_kv_pool_status {
   size_t ready;       /* parcels that aqua_kv_pool_accept() has at hand */
   uint32_t waiting;   /* parcels at the keeper that it may take, by the last answer */
   uint32_t connected; /* 1: to the keeper. Once 0 it stays so */
-  char error[256];    /* why not, or what the keeper refused last; cut off where it does not fit */
+  /* Why not, or what the keeper refused last and has not granted since; cut off where it does not
+   * fit. */
+  char error[256];
 } aqua_kv_pool_status;
 #define AQUA_KV_POOL_STATUS_INIT                     \
   {                                                  \

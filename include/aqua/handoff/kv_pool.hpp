@@ -61,7 +61,7 @@ namespace aqua {
 
 struct KvPoolStatus {
   bool connected = true;      // to the keeper. Once false it stays so
-  std::string error{};        // why not, or what the keeper refused last
+  std::string error{};        // why not, or what the keeper refused last and has not granted since
   std::size_t idle = 0;       // blocks that allocate() has at hand
   std::size_t used = 0;       // given out by it, this member's alone
   std::size_t taken = 0;      // parcels accepted, and not finished or handed on

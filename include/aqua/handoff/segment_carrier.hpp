@@ -68,7 +68,7 @@ struct SegmentCarrierOptions {
 
 struct SegmentCarrierStatus {
   bool connected = true;   // to the keeper. Once false it stays so
-  std::string error{};     // why not, or what the keeper refused last
+  std::string error{};     // why not, or what the keeper refused last and has not granted since
   std::size_t giving = 0;  // parcels that were opened, and not delivered
   std::size_t taken = 0;   // parcels accepted, and not finished
   std::size_t ready = 0;   // segments at hand for parcels to be opened

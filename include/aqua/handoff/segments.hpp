@@ -104,7 +104,7 @@ enum class SegmentAfter : std::uint8_t {
 
 struct SegmentsStatus {
   bool connected = true;    // to the keeper. Once false it stays so
-  std::string error{};      // why not, or what failed last, until the same succeeds
+  std::string error{};      // why not, or what the keeper refused last and has not granted since
   std::size_t ready = 0;    // that take() has at hand
   std::size_t taken = 0;    // by take(), and not committed
   std::size_t kept = 0;     // committed, and not yet come back

@@ -7,8 +7,12 @@
 //   while (serving()) {  // once a second, say
 //     const std::vector<aqua::sharing::EngineLoad> loads = measure();
 //     auto changed = shares->decide(loads);
-//     if (changed.ok() && *changed) apply(*shares);  // green contexts, quotas of blocks
+//     if (changed.ok() && *changed) apply(*shares);
 //   }
+//
+// Applying them is the caller's: by green contexts or MPS for the multiprocessors, by quotas for
+// the blocks of a KV pool. No part of the library applies them, and of its programs only the
+// simulator does, to GPUs that it computes.
 //
 // An engine's utilization with a share s is the sum over its phases of busy / speed(s): the part of
 // the time that it has to compute. The shares are those that make the highest utilization of all

@@ -49,7 +49,7 @@ Item = TypeVar("Item")
 @dataclass(frozen=True)
 class KvPoolStatus:
     connected: bool  # to the keeper. Once False it stays so
-    error: str  # why not, or what the keeper refused last
+    error: str  # why not, or what the keeper refused last and has not granted since
     idle: int  # blocks that allocate() has at hand
     used: int  # given out by it, this member's alone
     taken: int  # parcels accepted, and not finished or handed on

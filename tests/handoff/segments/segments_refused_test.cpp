@@ -128,7 +128,7 @@ TEST_F(RefusedSegments, WhoFoundNoRoomIsWokenWhenThereIsSome) {
   while (second.status().error.empty()) std::this_thread::yield();
   first.reset();
   EXPECT_NE(take(second, kSegmentBytes).number, 0U);
-  EXPECT_EQ(second.status().error, "") << "it is over";
+  EXPECT_EQ(second.status().error, "") << "the refusal is over";
 }
 
 }  // namespace

@@ -120,6 +120,22 @@ TEST_P(CopierAtStep, KilledThereItLeavesNothingAndAnotherCopies) {
   EXPECT_EQ(models().front().copies, 2U);
 }
 
+TEST_P(CopierAtStep, WhoseKeeperIsKilledThereFailsAndCopiesFromTheNext) {
+  test::PeerProgram publisher(keeper_.socket());
+  ASSERT_EQ(publisher.ask("publish 1 7"), "ok");
+  test::PeerProgram copier(keeper_.socket());
+  ASSERT_EQ(copier.ask("stop-at " + GetParam()), "ok");
+  ASSERT_EQ(copier.ask("copy 1"), "at " + GetParam());
+  keeper_.kill();
+  copier.post("go on");
+  EXPECT_EQ(copier.answer().substr(0, 11), "unavailable");
+  keeper_.start();
+  EXPECT_TRUE(models().empty());
+  ASSERT_EQ(publisher.ask("publish 1 8"), "ok");
+  EXPECT_EQ(copier.ask("copy 1"), "ok") << "its memory came back";
+  EXPECT_EQ(copier.ask("check-copy 8"), "ok");
+}
+
 class TrimmerAtStep : public KilledWeights, public ::testing::WithParamInterface<Step> {};
 INSTANTIATE_TEST_SUITE_P(Trim, TrimmerAtStep,
                          ::testing::Values("attach", "map", "copy", "seal", "publish", "commit",
@@ -151,11 +167,50 @@ TEST_P(TrimmerAtStep, KilledThereItTakesNothingFromTheDeviceAndAnotherTrims) {
   EXPECT_EQ(publisher.ask("check 7"), "ok");
 }
 
-TEST_F(KilledWeights, ALoaderThatIsKilledWhileItReadsLeavesNothingAndAnotherLoads) {
-  const aqua::testing::TempDir directory;
-  const std::string file = directory / "weights";
+TEST_P(TrimmerAtStep, WhoseKeeperIsKilledThereFailsAndTrimsWithTheNext) {
+  test::PeerProgram publisher(keeper_.socket());
+  ASSERT_EQ(publisher.ask("publish 1 7"), "ok");
+  test::PeerProgram trimmer(keeper_.socket());
+  ASSERT_EQ(trimmer.ask("stop-at " + GetParam()), "ok");
+  ASSERT_EQ(trimmer.ask("trim"), "at " + GetParam());
+  keeper_.kill();
+  trimmer.post("go on");
+  EXPECT_EQ(trimmer.answer().substr(0, 11), "unavailable");
+  keeper_.start();
+  EXPECT_TRUE(models().empty());
+  ASSERT_EQ(publisher.ask("publish 1 8"), "ok");
+  EXPECT_EQ(trimmer.ask("trim"), "ok");
+  EXPECT_EQ(publisher.ask("bring-back 1"), "ok");
+  EXPECT_EQ(publisher.ask("attach 1"), "1");
+  EXPECT_EQ(publisher.ask("check 8"), "ok");
+}
+
+// Writes a file of one tensor, and answers its path.
+std::string write_weights(const aqua::testing::TempDir& directory) {
+  std::string file = directory / "weights";
   std::ofstream(file, std::ios::binary) << safetensors_bytes(
       R"({"w": {"dtype": "F16", "shape": [512, 1024], "data_offsets": [0, 1048576]}})", 1 << 20);
+  return file;
+}
+
+TEST_F(KilledWeights, ALoaderWhoseKeeperIsKilledWhileItReadsFailsAndLoadsWithTheNext) {
+  const aqua::testing::TempDir directory;
+  const std::string file = write_weights(directory);
+  test::PeerProgram loader(keeper_.socket());
+  ASSERT_EQ(loader.ask("stop-at read"), "ok");
+  ASSERT_EQ(loader.ask("load " + file + " 1"), "at read");
+  keeper_.kill();
+  loader.post("go on");
+  EXPECT_EQ(loader.answer().substr(0, 11), "unavailable");
+  keeper_.start();
+  EXPECT_TRUE(models().empty());
+  EXPECT_EQ(loader.ask("load " + file + " 1"), "ok");
+  EXPECT_EQ(loader.ask("attach 1"), "1");
+}
+
+TEST_F(KilledWeights, ALoaderThatIsKilledWhileItReadsLeavesNothingAndAnotherLoads) {
+  const aqua::testing::TempDir directory;
+  const std::string file = write_weights(directory);
   const std::ptrdiff_t before = test::kept_descriptors(keeper_);
   test::PeerProgram loader(keeper_.socket());
   ASSERT_EQ(loader.ask("stop-at read"), "ok");
@@ -184,7 +239,7 @@ TEST_F(KilledWeights, AReaderThatIsKilledLetsASupersededVersionGo) {
 
 // Publishers, copiers, trimmers, readers and the keeper die at random moments of whatever they do.
 // Whatever is attached has the bytes of its version, and at the end the keeper has nothing left
-// open.
+// open. Goes on for as many rounds as it takes to have checked some.
 TEST_F(KilledWeights, AtRandomMomentsNoByteIsWrongAndNothingIsLeft) {
   const int rounds = test::random_rounds();
   const std::ptrdiff_t before = test::kept_descriptors(keeper_);
@@ -196,7 +251,8 @@ TEST_F(KilledWeights, AtRandomMomentsNoByteIsWrongAndNothingIsLeft) {
   std::vector<std::unique_ptr<test::PeerProgram>> peers;
   int version = 0;
   int checked = 0;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < rounds || checked <= rounds / 8; ++round) {
+    ASSERT_LT(round, 20 * rounds) << "hardly anything was ever attached";
     while (peers.size() < 3) peers.push_back(std::make_unique<test::PeerProgram>(keeper_.socket()));
     for (std::size_t i = 0; i < peers.size(); ++i) {
       // Two may publish the same version: one of them is refused.
