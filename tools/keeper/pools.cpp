@@ -22,6 +22,9 @@ template <typename... Each>
 struct Overloaded : Each... {
   using Each::operator()...;
 };
+// As C++20 deduces it, but for clang before 17.
+template <typename... Each>
+Overloaded(Each...) -> Overloaded<Each...>;
 
 template <typename Asked, typename... These>
 constexpr bool kIsOneOf = (std::is_same_v<Asked, These> || ...);
