@@ -55,7 +55,8 @@ MAKE: Dict[str, Callable[[Simulator], List[Row]]] = {
     "no_fallback": lambda s: s.bursts("llama-2-7b", "h100", bursts="1.5,2,3,4", lent_gb=40, kv_tokens=16000,
                                       no_fallback=True),
     "fallback": lambda s: s.bursts("llama-2-7b", "h100", bursts="1.5", lent_gb=40, kv_tokens=16000),
-    # Long prompts, on which no constant was chosen; and prompts of every length, on which one was.
+    # "Unseen": long prompts, on which no constant was chosen; and prompts of every length, where one was
+    # looked at later.
     "arxiv": lambda s: [row for model in ("yi-34b", "codellama-34b")
                         for row in s.bursts(model, "h100", trace="arxiv", lent_gb=40, sla="10,0.2")],
     "mooncake": lambda s: [row for model, server, gpus, options in MOONCAKE

@@ -5,9 +5,11 @@
 // Threads: none of its own. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace aqua {
 
@@ -16,25 +18,31 @@ class LastRefusal {
   using Kind = std::size_t;  // of a request: its index among those that there are
 
   void refused(Kind kind, std::string why) {
-    kind_ = kind;
-    refused_ = std::move(why);
+    granted(kind);
+    refused_.emplace_back(kind, std::move(why));
   }
   void granted(Kind kind) {
-    if (kind_ == kind) refused_.clear();
+    std::erase_if(refused_, [&](const auto& each) { return each.first == kind; });
   }
   // No answer of the keeper's ends it.
   void lasts(std::string why) {
     lasting_ = std::move(why);
     refused_.clear();
   }
-  // That a request of this kind is refused. Empty: it is not the last that was.
-  [[nodiscard]] std::string of(Kind kind) const { return kind_ == kind ? refused_ : std::string(); }
+  // Why the last request of this kind was refused. Empty: it was granted, or there was none.
+  [[nodiscard]] std::string of(Kind kind) const {
+    const auto found = std::ranges::find(refused_, kind, &Refused::first);
+    return found == refused_.end() ? std::string() : found->second;
+  }
   // Empty: there is nothing.
-  [[nodiscard]] const std::string& text() const { return refused_.empty() ? lasting_ : refused_; }
+  [[nodiscard]] const std::string& text() const {
+    return refused_.empty() ? lasting_ : refused_.back().second;
+  }
 
  private:
-  Kind kind_ = 0;  // of what was refused
-  std::string refused_, lasting_;
+  using Refused = std::pair<Kind, std::string>;
+  std::vector<Refused> refused_;  // of each kind the last, in order of time
+  std::string lasting_;
 };
 
 }  // namespace aqua

@@ -121,7 +121,7 @@ class Pools {
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::FetchSlabs& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Grant& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::GiveBack& asked);
-  [[nodiscard]] Result<Served> answer(Asker by, const pool_wire::Share& asked) const;
+  [[nodiscard]] Result<Served> answer(Asker by, const pool_wire::Share& asked);
   [[nodiscard]] Result<Served> answer(Asker by, const pool_wire::Offer& asked) const;
   [[nodiscard]] Result<Served> answer(Asker by, const pool_wire::Open& asked) const;
   [[nodiscard]] Result<Served> answer(Asker by, const pool_wire::Close& asked) const;

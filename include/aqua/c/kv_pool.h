@@ -252,8 +252,8 @@ AQUA_CALL aqua_error* aqua_kv_pool_wait(aqua_kv_pool pool, uint32_t patience_ms,
  * By name (aqua/handoff/pools.hpp); each blocks for the keeper. `keeper`: as
  * aqua_kv_pool_options::keeper. unavailable and permission_denied as aqua_kv_pool_attach(). */
 
-/* Ends a parcel that nobody has taken: of a request that was cancelled, say. Its blocks are free
- * then. not_found: no such pool, or no such parcel waits. */
+/* Ends a parcel that nobody has taken, under whatever turn: of a request that was cancelled, say.
+ * Its blocks are free then. not_found: no such pool, or no such parcel waits. */
 AQUA_CALL aqua_error* aqua_kv_pool_cancel_parcel(const char* pool, const char* id,
                                                  const char* keeper);
 /* One role's members may have less of the pool from now on, and another's as much more: the blocks

@@ -135,9 +135,9 @@ AQUA_CALL aqua_error* aqua_layer_pool_begin_step(aqua_layer_pool pool, aqua_stre
  *   failed_precondition  no step was begun, or the layer before has not ended
  *   data_loss            the step cannot go on: discard */
 AQUA_CALL aqua_error* aqua_layer_pool_begin_layer(aqua_layer_pool pool, uint32_t layer);
-/* The layer's kernels are launched. Errors as those of aqua_layer_pool_begin_layer(); after any
- * other code, as unavailable where pins that others hold delay what is away, nothing is lost: call
- * it again for this layer. */
+/* The layer's kernels are launched. Errors as those of aqua_layer_pool_begin_layer(), and
+ *   unavailable          what is away is to move, and pins that others hold delay it. After this
+ * and any code but those nothing is lost: call it again for this layer */
 AQUA_CALL aqua_error* aqua_layer_pool_end_layer(aqua_layer_pool pool, uint32_t layer);
 /* *step is the step's number, from 1 on. `load` may be NULL. failed_precondition: not every layer
  * has ended. */

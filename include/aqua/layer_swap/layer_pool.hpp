@@ -160,14 +160,16 @@ class AQUA_API LayerPool {
   [[nodiscard]] Result<void> begin_step(Stream stream, BlockList reads, BlockList writes);
   // Has the stream wait until the layer's blocks of `reads` are at its planes, which it returns.
   //   invalid_argument     another layer is next
-  //   failed_precondition  no step was begun, or the layer before has not ended
+  //   failed_precondition  no step was begun, or the layer before has not ended, or has copies to
+  //                        begin yet (end_layer())
   //   data_loss            as said above; the step cannot go on: discard()
   [[nodiscard]] Result<std::span<std::byte* const>> begin_layer(std::uint32_t layer);
-  // The layer's kernels are launched. Errors as begin_layer()'s; after any other code, as
-  // unavailable where pins that others hold delay what is away, nothing is lost: call it again for
-  // this layer.
+  // The layer's kernels are launched. Errors as begin_layer()'s, and
+  //   unavailable          what is away is to move, and pins that others hold delay it. After this
+  //                        and any code but those nothing is lost: call it again for this layer
   [[nodiscard]] Result<void> end_layer(std::uint32_t layer);
-  // Returns the step's number, from 1 on. failed_precondition: not every layer has ended.
+  // Returns the step's number, from 1 on. failed_precondition: not every layer has ended, or
+  // the last has copies to begin yet.
   [[nodiscard]] Result<std::uint64_t> end_step(const StepLoad& load = {});
   // Returns true once everything that a step's kernels read has come in whole, and what they wrote
   // is safe, of this step and all before; false while copies run: ask again, it never waits. Of

@@ -96,8 +96,10 @@ class AQUA_API Scheduler {
   [[nodiscard]] virtual Result<void> paged_out(SequenceId id, Tier to) = 0;
   [[nodiscard]] virtual Result<void> paged_in(SequenceId id) = 0;
   // The copy under way failed and did nothing: the sequence is as before it. A page-out that fails
-  // is taken for a lack of room: for the next slice_iterations iterations, or until the swap
-  // space's capacity is told or its tier changes, no more KV is sent there than it holds just now.
+  // is taken for a lack of room: for the next slice_iterations iterations, or until
+  // set_swap_blocks() is called or set_swap_tier() names another tier, no more KV is sent there
+  // than it holds just now. auto preempts nobody by copying meanwhile; the other policies drop KV,
+  // to compute it again, as with a full swap space. Bounds on waits hold where page-outs succeed.
   [[nodiscard]] virtual Result<void> copy_failed(SequenceId id) = 0;
   // A swapped sequence's bytes went to another tier (evacuation, promotion).
   [[nodiscard]] virtual Result<void> moved(SequenceId id, Tier to) = 0;

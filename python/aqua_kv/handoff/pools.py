@@ -18,7 +18,7 @@ def _ask(call: Any, *arguments: Any) -> None:
 
 
 def cancel_parcel(pool: str, id: str, *, keeper: str = "") -> None:
-    """Ends a parcel that nobody has taken: of a request that was cancelled, say. Its blocks are free
+    """Ends a parcel that nobody has taken, under whatever turn: of a request that was cancelled, say. Its blocks are free
     then. NOT_FOUND: no such pool, or no such parcel waits."""
     _ask(lib.aqua_kv_pool_cancel_parcel, text(pool), text(id), text(keeper))
 

@@ -90,7 +90,7 @@ TEST_F(LayerPoolLent, ACopyThatCannotBeginBeginsWithTheNextCall) {
     pins.clear();
     return ++refused == 1;
   };
-  while (refused == 0 && !HasFatalFailure()) decode(1);
+  while (refused == 0 && !HasFatalFailure()) decode(3);
   EXPECT_TRUE(reclaim->wait().ok());
   decode(4);
   EXPECT_EQ(refused, 1U);
