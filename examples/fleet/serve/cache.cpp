@@ -82,20 +82,16 @@ std::optional<Blocks> Cache::try_take(std::size_t count) {
   }
 }
 
-Blocks Cache::take(std::size_t count) {
-  auto taken = try_take(count);
-  if (!taken) throw example::Failure("blocks: none are left, and the keeper is away");
-  return *std::move(taken);
-}
-
 void Cache::release(const Blocks& blocks) {
   if (blocks.empty()) return;
   if (own_) return own_->release(blocks);
   must(pool_->release(blocks, stream_), "release");
 }
 
-std::uint32_t Cache::copy_of(std::uint32_t block) {
-  const std::uint32_t copy = take(1).front();
+std::optional<std::uint32_t> Cache::copy_of(std::uint32_t block) {
+  const std::optional<Blocks> taken = try_take(1);
+  if (!taken) return std::nullopt;
+  const std::uint32_t copy = taken->front();
   auto kernel = [this, block, copy] {
     const LayoutSpec& spec = layout_->spec();
     for (std::byte* const plane : spec.planes) {

@@ -41,7 +41,7 @@ class Cache {
   // The pool's keeper has died, or closed the connection: no further blocks come, and nothing is
   // handed over, for as long as this process lives. What it has stays.
   [[nodiscard]] bool keeper_is_away() const { return pool_ && !pool_->is_connected(); }
-  // Blocks of the pool that take() has at hand: all that are left, once the keeper is away.
+  // Blocks of the pool that try_take() has at hand: all that are left, once the keeper is away.
   [[nodiscard]] std::uint32_t idle_blocks() const {
     return pool_ ? static_cast<std::uint32_t>(pool_->status().idle) : 0;
   }
@@ -56,12 +56,10 @@ class Cache {
   // So many blocks of this engine's, which holds no more than its share: blocks until the pool has
   // them. nullopt: the keeper is away, and there are not so many left. Failure: they do not come.
   [[nodiscard]] std::optional<Blocks> try_take(std::size_t count);
-  // As try_take(). Failure: also where that answers nothing.
-  [[nodiscard]] Blocks take(std::size_t count);
   // Lets go of them; nothing is queued on them.
   void release(const Blocks& blocks);
-  // Copies a block into one of this engine's own.
-  [[nodiscard]] std::uint32_t copy_of(std::uint32_t block);
+  // Copies a block into one of this engine's own, which it takes. nullopt: as try_take().
+  [[nodiscard]] std::optional<std::uint32_t> copy_of(std::uint32_t block);
   // See Model.
   [[nodiscard]] std::vector<Token> compute(std::span<const Work> work);
 

@@ -74,7 +74,10 @@ Result<void> Engine::order(Order order) {
     if (options_.cache.keeper.empty()) return {};  // nothing waits anywhere
     auto swept = cancel_parcel(options_.cache.pool, order.name.request, options_.cache.keeper,
                                order.name.turn);
-    if (!swept.ok() && swept.error().code == Code::not_found) return {};  // nothing waits
+    if (swept.ok() || swept.error().code == Code::not_found) return {};  // nothing waits
+    // Parcels end with their keeper, also where it has a disk. A new keeper at the same address
+    // would have answered.
+    if (swept.error().code == Code::unavailable && cache_.keeper_is_away()) return {};
     return swept;
   }
   auto known = std::make_shared<std::promise<bool>>();
@@ -224,10 +227,14 @@ void Engine::handle(Hangup& gone) {
 
 void Engine::preempt(const schedule::Preemption& order) {
   Sequence& sequence = sequences_.at(order.id);
+  drop_kv(sequence);
+  if (sequence.source && !sequence.source->move.over()) tell(order.id, SourceEvent::lost);
+}
+
+void Engine::drop_kv(Sequence& sequence) {
   cache_.release(sequence.blocks);
   sequence.blocks.clear();
   sequence.shared = 0;
-  if (sequence.source && !sequence.source->move.over()) tell(order.id, SourceEvent::lost);
 }
 
 void Engine::end(SequenceId id) {

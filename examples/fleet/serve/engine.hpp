@@ -129,6 +129,7 @@ class Engine {
   // A token of the answer that the sequence has.
   void say(const Sequence& sequence, std::size_t at, std::string_view finish) const;
   void preempt(const schedule::Preemption& order);
+  void drop_kv(Sequence& sequence);
   // Its scheduler knows it no more.
   void end(SequenceId id);
   void set_capacity();

@@ -130,8 +130,13 @@ Result<void> Engine::unpack(Incoming& incoming) {
     return senseless("its blocks");
   const std::uint32_t full = parcel.tokens / options_.cache.tokens_per_block;
   Blocks blocks(parcel.blocks.begin(), parcel.blocks.begin() + full);
+  std::optional<std::uint32_t> tail;
+  if (full < parcel.blocks.size()) {
+    tail = cache_.copy_of(parcel.blocks[full]);
+    if (!tail) return Error{Code::unavailable, kKeeperAway};
+  }
   if (full > 0) must(cache_.pool().share(blocks), "share");
-  if (full < parcel.blocks.size()) blocks.push_back(cache_.copy_of(parcel.blocks[full]));
+  if (tail) blocks.push_back(*tail);
   must(cache_.pool().finish(parcel.number, cache_.stream()), "finish");
   incoming.parcel.reset();
   incoming.note = std::move(note).value();

@@ -222,14 +222,19 @@ void Engine::close(SequenceId id) {
   source.closed = true;
 }
 
-// Its last block may be another's to read by now: it goes on in a copy.
+// Another engine may read its last block by now, so that it goes on in a copy. Where the keeper is
+// away and no block is left for a copy, its KV is dropped and computed again.
 void Engine::release(SequenceId id) {
   Sequence& sequence = sequences_.at(id);
   const std::uint32_t full = computed(id) / options_.cache.tokens_per_block;
   if (full < sequence.shared) {
     std::uint32_t& tail = sequence.blocks.at(full);
-    const std::uint32_t copy = cache_.copy_of(tail);
-    cache_.release({std::exchange(tail, copy)});
+    const std::optional<std::uint32_t> copy = cache_.copy_of(tail);
+    if (!copy) {
+      drop_kv(sequence);
+      return must(scheduler_->lost(id), "lost");  // ends the hold, too
+    }
+    cache_.release({std::exchange(tail, *copy)});
     sequence.shared = full;
   }
   must(scheduler_->release(id), "release");

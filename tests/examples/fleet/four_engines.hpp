@@ -39,7 +39,7 @@ class Fleet {
     engines_[i].reset();
     engines_[i].emplace(keeper, std::string(1, static_cast<char>('a' + i)), line);
   }
-  // Until they have computed so often, together.
+  // Waits until all engines together have run `count` more iterations.
   void await_iterations(double count) {
     const auto iterations = [&] {
       double sum = 0;

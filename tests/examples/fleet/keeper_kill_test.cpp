@@ -46,14 +46,16 @@ TEST(DeathOfTheKeeper, EndsMovesByKvAndNoAnswer) {
   }));
   clients.expect_all_right();
   EXPECT_TRUE(becomes([&] { return a.holds_nothing() && b.holds_nothing(); }));
+  EXPECT_TRUE(becomes([&] { return router.metric("aqua_router_sweeps_waiting") == 0; }));
 }
 
 // A member of a pool has 64 to 128 blocks of 16 tokens at hand. Four answers of 660 tokens, prompts
-// included, need 168 and one needs 42: they take turns.
+// included, need 168 and one needs 42: they take turns. They take six seconds at least, so
+// that the keeper dies long before their ends.
 TEST(DeathOfTheKeeper, LeavesAnEngineTheBlocksThatItHas) {
   constexpr std::uint32_t kTokens = 600;
   Keeper keeper;
-  const FleetEngine engine(keeper, "a", {"--iteration-ms", "2"});
+  const FleetEngine engine(keeper, "a", {"--iteration-ms", "10"});
   std::atomic<int> begun{0};
   std::vector<std::future<Answer>> answers;
   for (std::uint32_t i = 0; i < 4; ++i) {
@@ -71,7 +73,10 @@ TEST(DeathOfTheKeeper, LeavesAnEngineTheBlocksThatItHas) {
     EXPECT_EQ(answers[i].get(), reference_answer(prompt_of(i), i, kTokens)) << i;
   const Answer large = ask(engine.url(), request_of(prompt_of(5), 5, 4000));
   EXPECT_FALSE(large.done);
-  EXPECT_NE(large.error.find("needs 254 blocks"), std::string::npos) << large.error;
+  // As it comes, or where the engine has not yet counted its blocks, as it outgrows them.
+  EXPECT_TRUE(large.error.find("needs 254 blocks") != std::string::npos ||
+              large.error.find("larger than this engine's KV memory") != std::string::npos)
+      << large.error;
   EXPECT_EQ(ask(engine.url(), request_of(prompt_of(6), 6, 100)),
             reference_answer(prompt_of(6), 6, 100));
   EXPECT_TRUE(becomes([&] { return engine.holds_nothing(); }));

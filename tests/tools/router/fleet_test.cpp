@@ -126,6 +126,37 @@ TEST(Fleet, ARequestThatAnOperatorMovedLeavesAnEngineThatIsSilent) {
   fleet->leave(other);
 }
 
+// The pool's keeper may be dead, and every further move by KV would fail.
+TEST(Fleet, APlanMovesARequestByTokensAfterItsMoveByKvHasFailed) {
+  const ScriptedEngine a, b;
+  FleetOptions options;
+  options.health = options.epoch = std::chrono::milliseconds(20);
+  const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b.url())}).value();
+  ASSERT_TRUE(becomes([&] {
+    return std::ranges::all_of(fleet->engines(), [](const auto& one) { return one.state == "up"; });
+  }));
+  auto mail = std::make_shared<Mailbox>(100);
+  ASSERT_TRUE(fleet->drain("b").ok());
+  const auto id = fleet->arrive({.name = "r", .tokens = 10, .mail = mail}).value();
+  ASSERT_TRUE(await(*mail, OrderKind::place));
+  ASSERT_TRUE(fleet->resume("b").ok());
+  ASSERT_TRUE(fleet->drain("a").ok());
+  const auto by_kv = await(*mail, OrderKind::move);
+  ASSERT_TRUE(by_kv);
+  EXPECT_FALSE(by_kv->by_tokens);
+  fleet->move_over(id, by_kv->plan, migration::Kind::kv, false, "the keeper is away");
+  const auto again = await(*mail, OrderKind::move);
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(again->by_tokens);
+  fleet->move_over(id, again->plan, migration::Kind::tokens, true);
+  ASSERT_TRUE(fleet->resume("a").ok());
+  ASSERT_TRUE(fleet->drain("b").ok());
+  const auto back = await(*mail, OrderKind::move);
+  ASSERT_TRUE(back);
+  EXPECT_FALSE(back->by_tokens);
+  fleet->leave(id);
+}
+
 // One engine of the pool does not do it and another is of no pool: whichever can does.
 TEST(Fleet, AParcelThatNobodyTakesIsSweptByAnyEngineOfItsPool) {
   ScriptedEngine a, b, alone;

@@ -169,6 +169,7 @@ void Fleet::move_over(RequestId id, std::uint64_t plan, migration::Kind kind, bo
   if (found != requests_.end()) {
     Request& request = found->second;
     request.move_failed = done ? "" : why;
+    request.kv_failed = !done && (request.kv_failed || kind == migration::Kind::kv);
     if (plan == 0 && done && !request.pinned) {
       (void)packer_->ended(id);
       request.pinned = true;

@@ -155,6 +155,8 @@ class Fleet {
     std::string move_failed{};
     bool pinned = false;  // an operator's
     bool parked = false;  // larger than every engine while some are shy
+    // A move by KV has failed, and none was done since: plans move it by tokens.
+    bool kv_failed = false;
   };
   struct PendingMove {
     packing::Move move{};

@@ -89,7 +89,8 @@ void Fleet::begin_move(const PendingMove& pending) {
   }
   request.to = move.to;
   moving_[move.request] = move.stage;
-  order(move.request, OrderKind::move, move.to, pending.plan);
+  // What failed by KV may fail so for ever: the pool's keeper may be dead.
+  order(move.request, OrderKind::move, move.to, pending.plan, request.kv_failed);
 }
 
 }  // namespace aqua::router

@@ -34,7 +34,7 @@ Conversation::Conversation(Fleet& fleet, Counters& counters, const ConversationO
       stops_(asked_.stop) {}
 
 Conversation::~Conversation() {
-  if (here_) ++counters_.gone;  // whoever reads for the client has stopped before the end
+  if (here_) ++counters_.gone;  // destroyed before its answer ended
   finish();
   mail_->close();
 }
