@@ -140,20 +140,22 @@ class Play {
   // On the first of two servers, until that is lost.
   Served serve_mirrored(const Options& options) {
     TwoServers servers(options, directory_);
-    const std::filesystem::path &first = servers.prefill(), &second = servers.decode();
-    Processes pipeline = start(kColocated, options.colocated, options, first);
+    const std::filesystem::path& second = servers.decode();
+    std::vector<std::filesystem::path> alive{servers.prefill(), second};
+    Processes pipeline = start(kColocated, options.colocated, options, servers.prefill());
     Served served = Serving(pipeline, pipeline, requests_, options, stop_)
                         .run(killing(options, {&pipeline}, [&](const Kill& kill) {
                           if (kill.pipeline == kCourier)
                             return servers.replace_courier(kill.stage == 0 ? kPrefill : kDecode);
                           servers.lose_first();
+                          alive = {second};
                           pipeline.lose_server(second);
                         }));
     const bool in_peace = pipeline.finish();
-    for (const auto& server : {first, second}) {
+    for (const auto& server : alive) {
       await_none(server, [](const SegmentStatus& /*kept*/) { return true; });
     }
-    look_for_segments(served, in_peace, {first, second});
+    look_for_segments(served, in_peace, alive);
     return served;
   }
 
