@@ -34,7 +34,7 @@ void check_directory(std::span<const std::byte> directory) {
   std::vector<std::byte> segment(kKvEnd);
   segment.insert(segment.end(), directory.begin(), directory.end());
   const std::uint64_t words[] = {kKvEnd, directory.size(), aqua::fnv1a(directory)};
-  std::memcpy(segment.data(), "AQUAPCK1", 8);
+  std::memcpy(segment.data(), "AQUAPCK2", 8);
   std::memcpy(segment.data() + 8, words, sizeof words);
   check(segment);
 }

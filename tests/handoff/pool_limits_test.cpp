@@ -9,10 +9,14 @@
 #include <vector>
 
 #include "aqua/handoff/pools.hpp"
+#include "aqua/handoff/segment_carrier.hpp"
+#include "aqua/handoff/segments.hpp"
 #include "keeper_client/pool_client.hpp"
 #include "parcel/pool_book.hpp"
 #include "tests/base/code_of.hpp"
 #include "tests/coordinator/temp_dir.hpp"
+#include "tests/handoff/small_carrier.hpp"
+#include "tests/handoff/stamped_cache.hpp"
 #include "tests/handoff/stamped_pool.hpp"
 #include "tools/keeper/keeper.hpp"
 
@@ -113,6 +117,32 @@ TEST_F(PoolLimitsTest, AParcelThatIsNotClosedForWantOfRoomHoldsNothingBack) {
   std::vector<Parcel> taken;
   while ((taken = decode.accept(1)).empty()) ASSERT_TRUE(decode.wait(kPoolPatience));
   EXPECT_EQ(taken[0].blocks, prompt);
+}
+
+// The keeper has what was filled by then, for a parcel that nobody will ever take.
+TEST_F(PoolLimitsTest, AParcelOverASegmentThatIsNotClosedForWantOfRoomEndsWithItsSegment) {
+  start(8, 2 * PoolBook::kParcelBytes);
+  test::StampedCache ours, theirs;
+  auto prefill =
+      SegmentCarrier::attach(ours.runtime(), ours.layout(), test::small_carrier(socket_, "prefill"))
+          .value();
+  auto decode = SegmentCarrier::attach(theirs.runtime(), theirs.layout(),
+                                       test::small_carrier(socket_, "decode"))
+                    .value();
+  ASSERT_TRUE(decode.admit("prefill", 1).ok());
+  const std::uint64_t number = prefill.open({"r", 1}, "decode").value();
+  while (prefill.state(number).value() != ParcelState::open) {
+    ASSERT_TRUE(prefill.wait(kPoolPatience));
+  }
+  ASSERT_TRUE(prefill.close(number, {}, 1, std::string(kNote, 'n'), ours.stream()).ok());
+  std::vector<Delivery> told;
+  while ((told = prefill.deliveries()).empty()) ASSERT_TRUE(prefill.wait(kPoolPatience));
+  EXPECT_EQ(told[0].outcome, Delivery::Outcome::refused);
+  EXPECT_EQ(told[0].error.code, Code::resource_exhausted) << told[0].error.message;
+  std::vector<ParcelHead> cut_off;
+  while ((cut_off = decode.cut_off()).empty()) ASSERT_TRUE(decode.wait(kPoolPatience));
+  EXPECT_EQ(cut_off[0].id, "r") << "it does not come under this turn";
+  EXPECT_TRUE(list_segments(socket_)->empty());
 }
 
 }  // namespace

@@ -147,8 +147,9 @@ AQUA_CALL aqua_error* aqua_stream_out_ready(aqua_stream_out out, int* ready);
  * copies them behind it. Each layer once, in any order, counted as the layout does.
  *   invalid_argument     no such layer, it was given before, or the stream
  *   failed_precondition  not ready, or finished; or the stream is being captured
- *   cancelled            it was taken back, as it is where a part of the layer could not be copied
- * Any other error: it cannot be streamed any more. */
+ *   cancelled            it was taken back
+ * Any other error: it cannot be streamed any more. Where a part of the layer could not be copied,
+ * this call says why (resource_exhausted, say), and takes it back: later ones say cancelled. */
 AQUA_CALL aqua_error* aqua_stream_out_layer(aqua_stream_out out, uint32_t layer,
                                             aqua_stream stream);
 #define AQUA_MAX_WORDS_BYTES 3072
@@ -156,7 +157,7 @@ AQUA_CALL aqua_error* aqua_stream_out_layer(aqua_stream_out out, uint32_t layer,
  * ranks: the token that is pending, say.
  *   invalid_argument     more than AQUA_MAX_WORDS_BYTES of words, or the stream
  *   failed_precondition  a layer is missing, or it was called before; or the stream is captured
- *   cancelled            it was taken back, as it is by any error that is none of these */
+ *   cancelled            it was taken back, as it is once a call has told of any other error */
 AQUA_CALL aqua_error* aqua_stream_out_finish(aqua_stream_out out, const void* words,
                                              size_t words_bytes, aqua_stream stream);
 /* *copied is 1 once the copies have left the blocks, which are free for others then, however slow a
@@ -165,9 +166,11 @@ AQUA_CALL aqua_error* aqua_stream_out_finish(aqua_stream_out out, const void* wo
 AQUA_CALL aqua_error* aqua_stream_out_copied(aqua_stream_out out, int* copied);
 /* *kept is 1 once the receivers get it also if this process ends. Errors as of _ready(). */
 AQUA_CALL aqua_error* aqua_stream_out_kept(aqua_stream_out out, int* kept);
-/* *landed is 1 once the receivers have all of it where they need it. Errors as of _ready().
- *   failed_precondition  a receiver has refused it (its status says why), or does not want it any
- *                        more: it lands nowhere */
+/* *landed is 1 once the receivers have all of it where they need it; also where a courier brings it
+ * to another server, and a receiver there did not want it while the couriers had no connection.
+ * Errors as of _ready().
+ *   failed_precondition  a receiver has refused it (its status says why), does not want it any
+ *                        more, or could not copy it: it does not land there */
 AQUA_CALL aqua_error* aqua_stream_out_landed(aqua_stream_out out, int* landed);
 /* Takes back what no receiver has taken. All calls but _copied() and _free() say cancelled then. */
 AQUA_CALL aqua_error* aqua_stream_out_cancel(aqua_stream_out out);
@@ -234,7 +237,8 @@ AQUA_CALL aqua_error* aqua_stream_in_stream_wait(aqua_stream_in in, aqua_stream 
  * freed. */
 AQUA_CALL aqua_error* aqua_stream_in_free(aqua_stream_in in);
 /* The sequence is needed no more, once the work posted to `stream` so far has ended; nobody gets it
- * again. Where it was never streamed in its senders are told that it does not land.
+ * again. Where it was never streamed in, or a copy into the blocks has failed by now, its senders
+ * are told that it does not land.
  * *arrived is 1 if aqua_streamer_arrived() had told of it. 0: it had not, of its highest attempt;
  * what has come of that is given up, and there is room for another in its place already. Room that
  * was promised for what has not come is there again once its sender ends, or takes it back.

@@ -24,7 +24,8 @@ struct ReplicaOwner {
   // Which life of the group: GroupNews::group (aqua/groups.hpp), or another text of the same
   // characters as a name. Each life counts its terms from 1, so those of two lives cannot be
   // compared: packs of another life end no term of this one, and are not read in it. Empty: lives
-  // are not told apart, and whoever gives the name to a later group drops first what is left.
+  // are not told apart, and whoever gives the name to a later group drops first what is left. Packs
+  // that name a life are not the owner's then: they are neither read, nor counted, nor dropped.
   std::string life{};
   friend bool operator==(const ReplicaOwner&, const ReplicaOwner&) = default;
 };

@@ -106,8 +106,12 @@ class AQUA_API ReplicaReader {
                                                 BlockList blocks, Stream stream);
   // Drops all of the owner's packs of which restore() has used nothing, those too that a process of
   // an older term has committed since open(), and lets go of the others once the work posted to
-  // `stream` so far has ended. It is the last call; where it fails it may be called again.
-  //   unavailable  the keeper is away
+  // `stream` so far has ended. It is the last call; where it fails it may be called again, and goes
+  // on with what is left.
+  //   unavailable  the keeper is away, or silent for longer than `patience`
+  //   aborted      the keeper has packs of a higher term of this life: this one is over, and drops
+  //                nothing any more
+  //   invalid_argument, failed_precondition  the stream, as Segments::close()
   //   any other    why a segment could not be opened that may be a pack of the owner's. All others
   //                are dropped
   [[nodiscard]] Result<void> finish(Stream stream);

@@ -108,9 +108,10 @@ class AQUA_API StreamOut {
   [[nodiscard]] Result<bool> copied() const;
   // Whether it outlives this process: the receivers get it, also if this process ends now.
   [[nodiscard]] Result<bool> kept() const;
-  // Whether the receivers have all of it where they need it.
-  //   failed_precondition  a receiver has refused it (its status says why), or does not want it any
-  //                        more: it lands nowhere
+  // Whether the receivers have all of it where they need it; true also where a courier brings it to
+  // another server, and a receiver there did not want it while the couriers had no connection.
+  //   failed_precondition  a receiver has refused it (its status says why), does not want it any
+  //                        more, or could not copy it: it does not land there
   [[nodiscard]] Result<bool> landed() const;
   // Takes back what no receiver has taken. All calls but copied() are refused then (cancelled).
   void cancel();
@@ -210,7 +211,8 @@ class AQUA_API Streamer {
   // copies are queued, they have ended: that is waited for.
   [[nodiscard]] Result<StreamIn> stream_in(std::uint64_t sequence, BlockList blocks, Stream stream);
   // The sequence is needed no more, once the work posted to `stream` so far has ended; nobody gets
-  // it again. Where it was never streamed in its senders are told that it does not land.
+  // it again. Where it was never streamed in, or a copy into the blocks has failed by now, its
+  // senders are told that it does not land.
   // True: arrived() had told of it. False: it had not, of its highest attempt; what has come of
   // that is given up, and there is room for another in its place already. Room that was promised
   // for what has not come is there again once its sender ends, or takes it back.

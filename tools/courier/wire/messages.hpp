@@ -39,7 +39,7 @@
 
 namespace aqua::courier {
 
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
 
 // Who connects: parcels of this pool, by this role for that one. A connection takes the place of an
 // earlier one of the same courier and index.

@@ -20,7 +20,7 @@ Error error_of(const Delivery& told) {
       return because(Code::cancelled, "it was taken back");
     case Delivery::Outcome::declined:
       return because(Code::failed_precondition,
-                     "its receiver has no use for it, and says why in its own status");
+                     "its receiver has no use for it; its status says why if it was refused");
     case Delivery::Outcome::confirmed:
     case Delivery::Outcome::refused:
     case Delivery::Outcome::in_doubt:

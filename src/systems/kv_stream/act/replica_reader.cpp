@@ -2,6 +2,7 @@
 #include "aqua/kv_stream/replica_reader.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,10 +16,19 @@
 namespace aqua::kv_stream {
 namespace {
 
-bool of_another_life(const ReplicaOwner& one, const ReplicaOwner& other) {
-  ReplicaOwner same = one;
-  same.life = other.life;
-  return same == other && one.life != other.life;
+// Whether a pack of `found` is of the owner's place, in another life. An owner without a life tells
+// no lives apart.
+bool of_another_life(const ReplicaOwner& found, const ReplicaOwner& owner) {
+  if (owner.life.empty()) return false;
+  ReplicaOwner same = found;
+  same.life = owner.life;
+  return same == owner && found.life != owner.life;
+}
+
+using SegmentKey = std::pair<std::uint64_t, std::uint64_t>;  // number and generation
+
+SegmentKey key_of(const SegmentName& name) {
+  return {name.number, name.generation};
 }
 
 }  // namespace
@@ -32,7 +42,8 @@ struct ReplicaReader::Parts {
   Parts(Segments keeper_segments, const ReplicaReaderOptions& opts)
       : segments(std::move(keeper_segments)), options(opts) {}
 
-  // Maps these segments and takes in what they are. Segments of others are closed again.
+  // Maps these segments and takes in what they are, with those of an earlier call that failed.
+  // Segments of others are closed again.
   [[nodiscard]] Result<void> take_in(const std::vector<SegmentName>& names);
   [[nodiscard]] Result<void> take_in(const OpenedSegment& opened);
   // unavailable: the keeper is away.
@@ -47,10 +58,12 @@ struct ReplicaReader::Parts {
   Segments segments;
   const ReplicaReaderOptions options;
   ReplicaCatalogue catalogue{};
-  std::map<std::uint64_t, Opened> packs{};                   // of the owner, that are open here
-  std::vector<SegmentName> other_lives{};                    // of the owner's place, closed again
-  std::set<std::pair<std::uint64_t, std::uint64_t>> seen{};  // number and generation of all
-  std::set<std::uint64_t> used{};                            // packs
+  std::map<std::uint64_t, Opened> packs{};  // of the owner, that are open here
+  std::vector<SegmentName> other_lives{};   // of the owner's place, closed again
+  std::set<SegmentKey> seen{};              // all that were asked for
+  std::set<SegmentKey> awaited{};           // of these, whose outcomes are not taken in
+  std::deque<OpenedSegment> outcomes{};     // of these, that have come
+  std::set<std::uint64_t> used{};           // packs
   std::optional<Error> unopened{};  // why the last segment that was left out could not be opened
   bool finishing = false;  // whatever is found now is dropped, and no part of the catalogue
   ReplicaReaderStatus status{};
@@ -61,33 +74,34 @@ Result<std::vector<SegmentName>> ReplicaReader::Parts::list() const {
   std::vector<SegmentName> names;
   for (const SegmentStatus& each : kept) {
     const bool can_be = each.parcel == 0 && each.name.bytes > kPackHeadBytes;
-    if (can_be && !seen.contains({each.name.number, each.name.generation}))
-      names.push_back(each.name);
+    if (can_be && !seen.contains(key_of(each.name))) names.push_back(each.name);
   }
   return names;
 }
 
 Result<void> ReplicaReader::Parts::take_in(const std::vector<SegmentName>& names) {
   const auto deadline = std::chrono::steady_clock::now() + options.patience;
-  std::size_t awaited = 0;
   for (const SegmentName& name : names) {
     AQUA_TRY(segments.read(name));
-    seen.insert({name.number, name.generation});
-    ++awaited;
+    seen.insert(key_of(name));
+    awaited.insert(key_of(name));
   }
-  while (awaited > 0) {
-    for (const OpenedSegment& each : segments.opened()) {
-      --awaited;
+  for (;;) {
+    for (OpenedSegment& each : segments.opened()) outcomes.push_back(std::move(each));
+    // One that cannot be taken in stays, and the next call fails of it again.
+    for (; !outcomes.empty(); outcomes.pop_front()) {
+      const OpenedSegment& each = outcomes.front();
       AQUA_TRY(each.error ? leave_out(each.name, *each.error) : take_in(each));
+      awaited.erase(key_of(each.name));
     }
+    if (awaited.empty()) return {};
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    if (awaited > 0 && (left.count() <= 0 || !segments.status().connected))
+    if (left.count() <= 0 || !segments.status().connected)
       return Error{Code::unavailable,
-                   concat("replicas: the keeper has not opened ", awaited, " segments")};
-    if (awaited > 0) (void)segments.wait(left);
+                   concat("replicas: the keeper has not opened ", awaited.size(), " segments")};
+    (void)segments.wait(left);
   }
-  return {};
 }
 
 // A segment that was dropped meanwhile is no loss. Any other one may be a pack of the owner's: it
@@ -95,7 +109,7 @@ Result<void> ReplicaReader::Parts::take_in(const std::vector<SegmentName>& names
 Result<void> ReplicaReader::Parts::leave_out(const SegmentName& name, const Error& why) {
   if (why.code == Code::unavailable) return why;
   if (why.code == Code::not_found || why.code == Code::aborted) return {};
-  seen.erase({name.number, name.generation});
+  seen.erase(key_of(name));
   unopened = why;
   ++status.unopened;
   status.error = why.message;
@@ -106,11 +120,12 @@ Result<void> ReplicaReader::Parts::take_in(const OpenedSegment& opened) {
   const std::uint64_t number = opened.name.number;
   auto pack = parse_pack({opened.segment.address, opened.name.bytes});
   const bool ours = pack.ok() && pack->owner == options.owner;
+  if (!ours) AQUA_TRY(segments.close(number, Stream{}, SegmentAfter::keep));
   if (pack.ok() && of_another_life(pack->owner, options.owner)) {
     other_lives.push_back(opened.name);
     ++status.other_lives;
   }
-  if (!ours) return segments.close(number, Stream{}, SegmentAfter::keep);
+  if (!ours) return {};
   if (pack->term > options.term)
     return Error{Code::aborted, concat("replicas: term ", options.term,
                                        " is over: there is a pack ", "of term ", pack->term)};
@@ -199,7 +214,8 @@ Result<void> ReplicaReader::finish(Stream stream) {
   parts_->status.unopened = 0;
   AQUA_ASSIGN(const auto late, parts_->list());
   AQUA_TRY(parts_->take_in(late));
-  for (const auto& [number, pack] : std::exchange(parts_->packs, {})) {
+  for (auto& packs = parts_->packs; !packs.empty(); packs.erase(packs.begin())) {
+    const std::uint64_t number = packs.begin()->first;
     const auto after = parts_->used.contains(number) ? SegmentAfter::keep : SegmentAfter::drop;
     AQUA_TRY(parts_->segments.close(number, stream, after));
   }

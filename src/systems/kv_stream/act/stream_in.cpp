@@ -10,8 +10,8 @@
 namespace aqua::kv_stream {
 
 Result<void> StreamIn::Parts::check(unsigned layer) const {
-  if (layer < layers.size()) return {};
-  return Error{Code::invalid_argument, concat("layer ", layer, ": there are ", layers.size())};
+  if (layer < layers->size()) return {};
+  return Error{Code::invalid_argument, concat("layer ", layer, ": there are ", layers->size())};
 }
 
 StreamIn::StreamIn(std::unique_ptr<Parts> parts) noexcept : parts_(std::move(parts)) {}
@@ -20,7 +20,7 @@ StreamIn& StreamIn::operator=(StreamIn&&) noexcept = default;
 StreamIn::~StreamIn() = default;
 
 Result<bool> StreamIn::done() {
-  AQUA_ASSIGN(const bool there, all_done(parts_->layers));
+  AQUA_ASSIGN(const bool there, all_done(*parts_->layers));
   if (!there) return false;
   // What has landed is here, also where the senders cannot be told.
   for (const std::uint64_t parcel : std::exchange(parts_->parcels, {}))
@@ -30,7 +30,7 @@ Result<bool> StreamIn::done() {
 
 Result<void> StreamIn::wait() {
   Result<void> first;
-  for (Ticket& layer : parts_->layers) {
+  for (Ticket& layer : *parts_->layers) {
     auto waited = layer.wait();
     if (first.ok()) first = std::move(waited);
   }
@@ -41,12 +41,12 @@ Result<void> StreamIn::wait() {
 
 Result<bool> StreamIn::layer_done(unsigned layer) const {
   AQUA_TRY(parts_->check(layer));
-  return parts_->layers[layer].done();
+  return (*parts_->layers)[layer].done();
 }
 
 Result<void> StreamIn::stream_wait(Stream stream, unsigned layer) const {
   AQUA_TRY(parts_->check(layer));
-  return parts_->layers[layer].stream_wait(stream, 0);
+  return (*parts_->layers)[layer].stream_wait(stream, 0);
 }
 
 }  // namespace aqua::kv_stream

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "aqua/kv_stream/streamer.hpp"
@@ -14,7 +15,8 @@ struct StreamIn::Parts {
 
   Carrier& carrier;
   std::vector<std::uint64_t> parcels{};  // that are to be confirmed
-  std::vector<Ticket> layers{};          // what brings each layer, each ticket of one layer
+  // What brings each layer, each ticket of one layer. The streamer asks them, too.
+  std::shared_ptr<std::vector<Ticket>> layers = std::make_shared<std::vector<Ticket>>();
 };
 
 }  // namespace aqua::kv_stream

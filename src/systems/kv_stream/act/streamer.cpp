@@ -89,8 +89,14 @@ struct Streamer::Parts {
   }
 
   struct Here {
-    std::string giver{};   // its role
-    bool landing = false;  // its bytes are on their way into blocks, or there
+    // Whether its bytes are on their way into blocks or there, and no copy has failed yet.
+    [[nodiscard]] bool lands() const {
+      return landing &&
+             std::ranges::all_of(*landing, [](const Ticket& layer) { return layer.done().ok(); });
+    }
+    std::string giver{};  // its role
+    // What brings its bytes into blocks. None: nothing does.
+    std::shared_ptr<const std::vector<Ticket>> landing{};
   };
 
   Carrier& carrier;
@@ -252,15 +258,15 @@ Result<StreamIn> Streamer::stream_in(std::uint64_t sequence, BlockList blocks, S
       }
       tickets.push_back(std::move(ticket).value());
     }
-    in->layers.push_back(Ticket::join(std::move(tickets)));
+    in->layers->push_back(Ticket::join(std::move(tickets)));
     if (!failed) continue;
     // Afterwards nobody could tell when the blocks are written no more.
-    for (Ticket& queued : in->layers) (void)queued.wait();
+    for (Ticket& queued : *in->layers) (void)queued.wait();
     return *std::move(failed);
   }
   for (const auto& [source, parcel] : found->parcels) {
     in->parcels.push_back(parcel);
-    parts_->parcels.at(parcel).landing = true;
+    parts_->parcels.at(parcel).landing = in->layers;
   }
   return StreamIn(std::move(in));
 }
@@ -274,8 +280,8 @@ Result<bool> Streamer::finish(std::uint64_t sequence, Stream stream) {
   Result<bool> all = true;
   bool first = true;
   for (const auto& [source, parcel] : found->parcels) {
-    // Of what nobody wanted the senders are not to believe that it has landed.
-    auto finished = parts_->parcels.at(parcel).landing ? parts_->carrier.finish(parcel, stream)
+    // Of what nobody wanted, or could not land, the senders are not to believe that it has landed.
+    auto finished = parts_->parcels.at(parcel).lands() ? parts_->carrier.finish(parcel, stream)
                                                        : parts_->carrier.decline(parcel, stream);
     if (!finished.ok()) all = finished.error();
     // What is wrong with the stream is so from the first parcel on, when nothing has changed.

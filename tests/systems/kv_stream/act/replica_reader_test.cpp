@@ -9,7 +9,10 @@
 #include <optional>
 #include <string_view>
 
+#include "base/internals.hpp"
 #include "base/step.hpp"
+#include "device/memfd/device.hpp"
+#include "runtime/impl.hpp"
 #include "systems/kv_stream/decide/replica/pack.hpp"
 #include "systems/kv_stream/decide/replica/token_ids.hpp"
 #include "tests/systems/kv_stream/act/replicas_fixture.hpp"
@@ -55,6 +58,25 @@ TEST_F(ReplicaReaders, PacksOfAnotherLifeEndNoTermAndAreReadByNobodyWhoDoesNotNa
   EXPECT_EQ(reader.status().other_lives, 0U);
   { const auto let_go = std::move(reader); }
   EXPECT_EQ(kept(), 0U);
+}
+
+TEST_F(ReplicaReaders, WhoTellsNoLivesApartLeavesThePacksOfALifeAlone) {
+  const Ids ids = ids_of(1, 20);
+  ReplicaStage living(keeper_.socket());
+  auto options = living.options();
+  options.owner.life = "a";
+  options.term = 5;
+  living.replicate(options);
+  write(living, 7, ids, 20);
+
+  ReplicaStage stage(keeper_.socket());
+  std::optional reader = stage.reader(/*term=*/2);
+  EXPECT_EQ(reader->status().other_lives, 0U);
+  EXPECT_EQ(reader->watermark(7, ids, 64), 0U);
+  test::succeeds(reader->drop_other_lives());
+  test::succeeds(reader->finish(stage.stream()));
+  reader.reset();
+  EXPECT_EQ(kept(), 1U);
 }
 
 // Commits a pack of one sequence with a digest, and changes a byte of its KV then.
@@ -164,6 +186,74 @@ TEST_F(ReplicaReaders, WhatCannotBeOpenedIsToldAndLookedAtAgain) {
   EXPECT_EQ(reader->status().unopened, 0U);
   reader.reset();
   EXPECT_EQ(kept(), 0U);
+}
+
+TEST_F(ReplicaReaders, WhatCannotBeDroppedWhileAGraphIsCapturedIsBehindIt) {
+  {
+    ReplicaStage dead(keeper_.socket());
+    dead.replicate();
+    write(dead, 7, ids_of(1, 20), 20);
+  }
+  ReplicaStage stage(keeper_.socket());
+  std::optional reader = stage.reader();
+  device::Device& device = detail::Internals::impl(stage.runtime()).device();
+  device::pretend_capture(device, stage.stream());
+  const auto finished = reader->finish(stage.stream());
+  device::pretend_capture(device, {});
+  ASSERT_FALSE(finished.ok());
+  EXPECT_EQ(finished.error().code, Code::failed_precondition) << finished.error().message;
+  EXPECT_EQ(kept(), 1U);
+  test::succeeds(reader->finish(stage.stream()));
+  reader.reset();
+  EXPECT_EQ(kept(), 0U);
+}
+
+TEST_F(ReplicaReaders, WhatIsNotOpenedInTimeIsAwaitedByTheNextFinish) {
+  ReplicaStage stage(keeper_.socket());
+  std::optional reader = value_of(
+      kv_stream::ReplicaReader::open(stage.runtime(), {.owner = ReplicaStage::owner(),
+                                                       .shape = "test",
+                                                       .term = 2,
+                                                       .keeper = keeper_.socket(),
+                                                       .patience = std::chrono::seconds(1)}));
+  {
+    ReplicaStage late(keeper_.socket());
+    late.replicate();
+    write(late, 7, ids_of(1, 20), 20);
+  }
+  static std::atomic<bool> held{true};
+  held = true;
+  step_hook = [](const char* name) {
+    if (name == std::string_view("open")) held.wait(true);
+  };
+  const auto finished = reader->finish(stage.stream());
+  held = false;
+  held.notify_all();
+  step_hook = nullptr;
+  ASSERT_FALSE(finished.ok());
+  EXPECT_EQ(finished.error().code, Code::unavailable) << finished.error().message;
+  EXPECT_EQ(kept(), 1U);
+  test::succeeds(reader->finish(stage.stream()));
+  reader.reset();
+  EXPECT_EQ(kept(), 0U);
+}
+
+TEST_F(ReplicaReaders, OfATermThatIsOverNothingIsDroppedHoweverOftenItIsFinished) {
+  ReplicaStage dead(keeper_.socket()), stage(keeper_.socket()), successor(keeper_.socket());
+  dead.replicate();
+  write(dead, 7, ids_of(1, 20), 20);
+  auto reader = stage.reader(/*term=*/2);
+  auto options = successor.options();
+  options.term = 3;
+  successor.replicate(options);
+  write(successor, 8, ids_of(2, 20), 20);
+  for (int i = 0; i < 2; ++i) {
+    const auto finished = reader.finish(stage.stream());
+    ASSERT_FALSE(finished.ok());
+    EXPECT_EQ(finished.error().code, Code::aborted) << finished.error().message;
+  }
+  { const auto let_go = std::move(reader); }
+  EXPECT_EQ(kept(), 2U);
 }
 
 TEST_F(ReplicaReaders, APackThatIsDroppedMeanwhileIsNoError) {

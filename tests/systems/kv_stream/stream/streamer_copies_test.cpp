@@ -85,6 +85,8 @@ TEST_F(FailedCopy, OfASequenceThatComesIsToldOnceNoCopyWritesToItsBlocks) {
   EXPECT_EQ(copies_[1]->waits, 1) << "until then it is under way";
   copies_[1]->over = true;
   EXPECT_EQ(in.done().error().code, Code::data_loss);
+  EXPECT_TRUE(sure(receiver.streamer.finish(1, receiver.stream())));
+  EXPECT_EQ(outs[0].landed().error().code, Code::failed_precondition) << "it is not there";
 }
 
 TEST_F(FailedCopy, ThatCannotBeQueuedIsToldOnceTheOthersHaveEnded) {

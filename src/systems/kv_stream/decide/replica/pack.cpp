@@ -14,7 +14,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie");
 
-constexpr std::string_view kMagic = "AQUAPCK1";
+constexpr std::string_view kMagic = "AQUAPCK2";
 constexpr std::size_t kHashed = kMagic.size() + 3 * sizeof(std::uint64_t);  // the head's bytes
 static_assert(kHashed <= kPackHeadBytes);
 // Of what has a fixed length.

@@ -4,7 +4,7 @@
 // else. Numbers are little-endian.
 //
 //   at        bytes
-//   0             8  "AQUAPCK1"
+//   0             8  "AQUAPCK2"
 //   8             8  where the directory begins
 //   16            8  its bytes
 //   24            8  its FNV-1a hash, of 64 bits
