@@ -215,13 +215,13 @@ Result<void> check_packing(const SimulateOptions& options) {
   if (drawn && options.share == 0 && options.compare == fresh.compare && !options.sweep &&
       !options.prefix_cache && options.csv.empty() && options.lent_changes.empty() &&
       options.lent_gb == fresh.lent_gb && !options.host_gb && !options.known_answers &&
-      !options.expansion &&
-      options.link_changes.empty()) {
+      !options.expansion && options.link_changes.empty()) {
     return {};
   }
   return bad(
       "--pack compares packers on --workload trace, poisson or burst: without --compare, --share, "
-      "--sweep, --prefix-cache, --lent-gb, --host-gb, --known-answers, --lent-at, --expansion, --link-at and --csv");
+      "--sweep, --prefix-cache, --lent-gb, --host-gb, --known-answers, --lent-at, --expansion, "
+      "--link-at and --csv");
 }
 
 Result<void> check(const SimulateOptions& options) {
