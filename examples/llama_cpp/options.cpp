@@ -60,9 +60,9 @@ CommandLine options_line(Options& options) {
             "the aqua-keeper program; default: of the same build")
       .text("--json", options.json, "FILE", "write the result");
   example::add_role_options(line, options.role);
-  using Part = Disaggregate::Part;
+  using Role = Disaggregate::Part;
   line.choice("--part", options.disaggregate.part,
-              {{"keeper", Part::keeper}, {"prefill", Part::prefill}, {"decode", Part::decode}},
+              {{"keeper", Role::keeper}, {"prefill", Role::prefill}, {"decode", Role::decode}},
               "PART", "");
   return line;
 }
