@@ -121,11 +121,12 @@ def test_engines_go_on_with_the_next_keeper(keeper, tmp_path):
     decode.until_arrived(params["aqua_sequence"])
     keeper.process.kill()
     keeper.process.wait()
-    assert decode.decode("a", 20, [1, 2, 3], gone[0]) == [1, 2, 3], "it is gone with its keeper"
+    assert decode.decode("a", 20, [1, 2, 3], gone[0]) == [], "it had come, and is mapped"
+    assert [worker.wrong([1, 2, 3], 20, 1) for worker in decode.workers] == [0, 0]
     keeper.start()
     for engine in (prefill, decode):
         engine.until_attached()
-    assert decode.decode("b", 20, [1, 2, 3], gone[1]) == [1, 2, 3], "and that is known at once"
+    assert decode.decode("b", 20, [1, 2, 3], gone[1]) == [1, 2, 3], "what is not read by then is gone"
     _, params = prefill.prefill("c", 3, 20, [0, 1, 2, 3, 4])
     prefill.sent("c")
     assert decode.decode("c", 20, [7, 8, 9], params) == []
