@@ -136,8 +136,8 @@ AQUA_CALL aqua_error* aqua_layer_pool_begin_step(aqua_layer_pool pool, aqua_stre
  *   data_loss            the step cannot go on: discard */
 AQUA_CALL aqua_error* aqua_layer_pool_begin_layer(aqua_layer_pool pool, uint32_t layer);
 /* The layer's kernels are launched. Errors as those of aqua_layer_pool_begin_layer(), and
- *   unavailable          what is away is to move, and pins that others hold delay it. After this
- * and any code but those nothing is lost: call it again for this layer */
+ *   unavailable          what is away is to move, and pins that others hold delay it
+ * After this error, and any other but those, nothing is lost: call it again for this layer. */
 AQUA_CALL aqua_error* aqua_layer_pool_end_layer(aqua_layer_pool pool, uint32_t layer);
 /* *step is the step's number, from 1 on. `load` may be NULL. failed_precondition: not every layer
  * has ended. */
