@@ -181,19 +181,19 @@ TEST(NaiveAutoTiers, AFirstMeasurementThatWasBadIsCorrected) {
   EXPECT_GE(seen.size(), 440U) << "and all after it, but those of the same batch";
 }
 
-const Case cases[] = {Case{"auto"},
-                      Case{"auto", PreemptBy::recompute},
-                      Case{"auto", PreemptBy::cheaper},
-                      Case{"las"},
-                      Case{"cfs"},
-                      Case{"fcfs"},
-                      Case{"vtc"},
-                      Case{"las", PreemptBy::recompute},
-                      Case{"cfs", PreemptBy::cheaper},
-                      Case{"vtc", PreemptBy::cheaper},
-                      Case{"fcfs", PreemptBy::recompute}};
+const Case naive_cases[] = {Case{"auto"},
+                            Case{"auto", PreemptBy::recompute},
+                            Case{"auto", PreemptBy::cheaper},
+                            Case{"las"},
+                            Case{"cfs"},
+                            Case{"fcfs"},
+                            Case{"vtc"},
+                            Case{"las", PreemptBy::recompute},
+                            Case{"cfs", PreemptBy::cheaper},
+                            Case{"vtc", PreemptBy::cheaper},
+                            Case{"fcfs", PreemptBy::recompute}};
 
-INSTANTIATE_TEST_SUITE_P(Each, Naive, ::testing::ValuesIn(cases),
+INSTANTIATE_TEST_SUITE_P(Each, Naive, ::testing::ValuesIn(naive_cases),
                          ::testing::PrintToStringParamName());
 
 }  // namespace
