@@ -33,8 +33,12 @@ const MemorySample& at(const RunOutcome& outcome, double second) {
   return *found;
 }
 
-TEST(LentSchedule, SequencesMoveOffAndBackAndEveryTokenIsAccountedFor) {
-  const RunOutcome outcome = play(taken_back_and_lent_again(), "cfs+aqua", overload());
+class LentSchedule : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Policies, LentSchedule, ::testing::Values("cfs+aqua", "auto+aqua"),
+                         [](const auto& of) { return std::string(of.param).substr(0, 3); });
+
+TEST_P(LentSchedule, SequencesMoveOffAndBackAndEveryTokenIsAccountedFor) {
+  const RunOutcome outcome = play(taken_back_and_lent_again(), GetParam(), overload());
   EXPECT_GT(at(outcome, 9).peer_bytes, kGB) << "there was nothing to take back";
   EXPECT_EQ(at(outcome, 19).peer_bytes, 0);
   EXPECT_GT(at(outcome, 19).host_bytes, kGB);
@@ -52,18 +56,18 @@ TEST(LentSchedule, SequencesMoveOffAndBackAndEveryTokenIsAccountedFor) {
   EXPECT_DOUBLE_EQ(totals.bytes_in, totals.bytes_out);
 }
 
-TEST(LentSchedule, WhatIsStillLentStaysAndCostsLess) {
+TEST_P(LentSchedule, WhatIsStillLentStaysAndCostsLess) {
   Scenario half = taken_back_and_lent_again();
   half.lent_changes = {{picos(10), 6 * kGB}};
-  const RunOutcome outcome = play(half, "cfs+aqua", overload());
+  const RunOutcome outcome = play(half, GetParam(), overload());
   EXPECT_GT(at(outcome, 19).peer_bytes, kGB);
   EXPECT_LE(at(outcome, 19).peer_bytes, 6 * kGB);
   EXPECT_LT(outcome.totals.bytes_evacuated,
-            play(taken_back_and_lent_again(), "cfs+aqua", overload()).totals.bytes_evacuated);
+            play(taken_back_and_lent_again(), GetParam(), overload()).totals.bytes_evacuated);
 }
 
 // Any times and amounts, also while a reclaim is under way.
-TEST(LentSchedule, NobodyWaitsForEverWhateverIsTakenWhenever) {
+TEST(LentSchedules, NobodyWaitsForEverWhateverIsTakenWhenever) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     Scenario scenario = taken_back_and_lent_again();
     scenario.lent_changes.clear();
@@ -71,7 +75,8 @@ TEST(LentSchedule, NobodyWaitsForEverWhateverIsTakenWhenever) {
     Random random(seed);
     for (double second = 1; second < 40; second += 4 * random.uniform())
       scenario.lent_changes.push_back({picos(second), 12 * kGB * random.uniform()});
-    for (const char* policy : {"cfs+aqua", "las+aqua", "cfs+aqua+blocks"}) {
+    for (const char* policy :
+         {"cfs+aqua", "las+aqua", "cfs+aqua+blocks", "auto+aqua", "auto+aqua+blocks"}) {
       const RunOutcome outcome = play(scenario, policy, overload());
       for (const RequestOutcome& request : outcome.requests)
         ASSERT_NE(request.finish, kNever) << policy << " " << seed;
@@ -80,17 +85,17 @@ TEST(LentSchedule, NobodyWaitsForEverWhateverIsTakenWhenever) {
   }
 }
 
-TEST(LentSchedule, IsNoBusinessOfThoseWhoPageElsewhere) {
+TEST(LentSchedules, AreNoBusinessOfThoseWhoPageElsewhere) {
   Scenario never = taken_back_and_lent_again();
   never.lent_changes.clear();
-  for (const char* policy : {"fcfs", "cfs+dram", "cfs+free"}) {
+  for (const char* policy : {"fcfs", "cfs+dram", "cfs+free", "auto+dram"}) {
     EXPECT_EQ(play(taken_back_and_lent_again(), policy, overload()).makespan,
               play(never, policy, overload()).makespan)
         << policy;
   }
 }
 
-TEST(LentSchedule, RefusesWhatItCannotDo) {
+TEST(LentSchedules, ThatCannotBeAreRefused) {
   const auto refused = [](const Scenario& scenario) {
     const Ground ground = must(resolve(scenario, {}));
     const auto outcome = simulate(ground, must(parse_policy("cfs+aqua")), overload());
