@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a scheduling decision costs as the number of sequences grows: memory holds about sixty
 // of them, all others wait or are swapped. One step is what an engine with instant copies does in
-// an iteration: plan, move, plan again, commit, replace who finished.
+// an iteration, of ten milliseconds by its clock: plan, move, plan again, commit, replace who
+// finished.
 //
 //   policy_bench --benchmark_format=json
 #include <benchmark/benchmark.h>
@@ -30,6 +31,8 @@ class Load {
   // Decisions taken: entries of batches, moves, arrivals and completions.
   std::uint64_t step() {
     std::uint64_t decisions = 0;
+    must(scheduler_->set_time(now_s_));
+    now_s_ += 0.01;
     const Batch* batch = &scheduler_->next();
     for (; batch->moves(); batch = &scheduler_->next()) {
       decisions += batch->preemptions.size() + batch->page_ins.size();
@@ -79,6 +82,7 @@ class Load {
   std::unordered_map<std::uint64_t, std::uint32_t> left_;
   std::vector<SequenceId> done_;
   std::uint64_t next_ = 1;
+  double now_s_ = 0;
 };
 
 void decide(benchmark::State& state, const std::string& policy) {
