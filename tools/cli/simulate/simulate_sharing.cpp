@@ -44,7 +44,8 @@ struct Row {
 };
 
 json to_json(const Row& row) {
-  json all{{"way", row.way}, {"within_sla", row.within_sla().mean}};
+  const sim::Interval within = row.within_sla();
+  json all{{"way", row.way}, {"within_sla", within.mean}, {"half_width", within.half_width}};
   for (const sim::ModelsOutcome& outcome : row.outcomes) {
     json seed{{"within_sla", outcome.within_sla},
               {"requests", outcome.requests},
