@@ -41,10 +41,12 @@ CommandLine options_line(Options& options) {
               "of prefill and of decode; one process alone has twice as many")
       .flag("--kill-decode", options.kill_decode,
             "kill decode once half of the answers are there: a successor gives the others")
-      .flag("--private-weights", options.private_weights,
-            "each process reads the file into memory of its own, in place of a keeper's weights")
+      .choice("--weights", options.weights, weights_names(), "WHERE",
+              "the keeper's; own: each process reads the file into memory of its own; file: each "
+              "maps the file")
       .number("--weight-rounds", options.weight_rounds, 0, 1000, "N",
-              "of one process with the keeper's weights and with its own, in turn, to compare")
+              "of one process with weights of each kind in turn, to compare: tokens/s, and the "
+              "time from its start to a first token")
       .number("--long-prompts", options.long_prompts, 0, 1000, "N",
               "prompts that arrive one after another while others are answered; 0: none ...")
       .number("--long-tokens", options.long_tokens, 16, 100'000, "N", "... of so many tokens ...")
@@ -71,12 +73,19 @@ const std::vector<std::pair<std::string, Options::Kind>>& role_names() {
   return names;
 }
 
+const std::vector<std::pair<std::string, WeightsIn>>& weights_names() {
+  static const std::vector<std::pair<std::string, WeightsIn>> names{
+      {"keeper", WeightsIn::keeper}, {"own", WeightsIn::own}, {"file", WeightsIn::file}};
+  return names;
+}
+
 void check_options(const Options& options) {
   if (options.weight_rounds == 0) return;
-  if (options.engine != EngineKind::paged || options.private_weights) {
+  if (options.engine != EngineKind::paged || options.weights != WeightsIn::keeper) {
     throw example::Failure(
-        "--weight-rounds compares the keeper's weights with private ones: it wants --engine paged, "
-        "and no --private-weights");
+        "--weight-rounds compares the keeper's weights with others: it wants --engine paged, and "
+        "no "
+        "--weights");
   }
 }
 

@@ -17,6 +17,9 @@
 namespace aqua::prefill_decode {
 
 enum class EngineKind : std::uint8_t { paged, llama_cpp };
+// keeper: mapped where the keeper has them; own: read into memory of the process; file: the file
+// itself is mapped, as llama.cpp does, which a GPU cannot.
+enum class WeightsIn : std::uint8_t { keeper, own, file };
 
 struct Options {
   // --- for people ---
@@ -29,8 +32,8 @@ struct Options {
   unsigned chunk = 256;    // tokens in an iteration
   unsigned threads = 1;    // of each of two processes; one alone has those of both
   bool kill_decode = false;
-  bool private_weights = false;
-  unsigned weight_rounds = 0;  // with the keeper's weights and with private ones, in turn
+  WeightsIn weights = WeightsIn::keeper;
+  unsigned weight_rounds = 0;  // with the keeper's weights and with others, in turn
   unsigned long_prompts = 0;   // that arrive while others are answered
   unsigned long_tokens = 2000;
   unsigned long_answer_tokens = 600;  // of the others
@@ -53,8 +56,9 @@ struct Options {
   static constexpr unsigned kShortPrompt = 32;  // of those who are answered meanwhile
 };
 
-// What --role calls them, but for main.
+// What --role calls them, but for main; and --weights.
 [[nodiscard]] const std::vector<std::pair<std::string, Options::Kind>>& role_names();
+[[nodiscard]] const std::vector<std::pair<std::string, WeightsIn>>& weights_names();
 // Throws Failure where options do not go together.
 void check_options(const Options& options);
 // The line that fills `options`, which must outlive it.

@@ -96,8 +96,8 @@ class Serving {
       return std::make_unique<LlamaCppEngine>(options_.model, pool_->layout(), kSequences,
                                               options_.most_tokens(), threads());
     }
-    if (options_.private_weights) {
-      weights_.emplace(options_.model);
+    if (options_.weights != WeightsIn::keeper) {
+      weights_.emplace(options_.model, options_.weights == WeightsIn::file);
     } else {
       weights_.emplace(must(
           sharing::SharedWeights::attach(

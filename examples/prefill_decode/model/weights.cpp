@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/weights.hpp"
 
+#include <fcntl.h>
 #include <strings.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "fd.hpp"
 #include "must.hpp"
 
 namespace aqua::prefill_decode {
@@ -47,11 +50,30 @@ Weights::Weights(sharing::SharedWeights shared) : shared_(std::move(shared)) {
   }
 }
 
-Weights::Weights(const std::filesystem::path& file) {
+Weights::Weights(const std::filesystem::path& file, bool mapped) {
   ggml_context* tensors = nullptr;
-  const GgufFile read(gguf_init_from_file(file.c_str(), {.no_alloc = false, .ctx = &tensors}));
+  const GgufFile read(gguf_init_from_file(file.c_str(), {.no_alloc = mapped, .ctx = &tensors}));
   tensors_.reset(tensors);
   if (!read || !tensors_) throw Failure(file.string() + ": ggml cannot read it");
+  if (mapped) map(file, read);
+}
+
+void Weights::map(const std::filesystem::path& file, const GgufFile& read) {
+  const std::size_t bytes = std::filesystem::file_size(file);
+  const example::Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  // Populated, as llama.cpp does it.
+  void* const address = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd.get(), 0);
+  if (address == MAP_FAILED) throw Failure(file.string() + ": cannot be mapped");
+  mapping_ = {address, [bytes](void* whole) { ::munmap(whole, bytes); }};
+  for (std::int64_t i = 0; i < gguf_get_n_tensors(read.get()); ++i) {
+    ggml_tensor* const tensor = get(gguf_get_tensor_name(read.get(), i));
+    const std::size_t from =
+        gguf_get_data_offset(read.get()) + gguf_get_tensor_offset(read.get(), i);
+    if (from > bytes || ggml_nbytes(tensor) > bytes - from) {
+      throw Failure(file.string() + ": ends before its tensors do");
+    }
+    tensor->data = static_cast<std::byte*>(address) + from;
+  }
 }
 
 ggml_tensor* Weights::find(const std::string& name) const {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights are a model's tensors as ggml wants them, by name: over weights that a keeper has, where
-// they lie, or in memory of this process, read from the file.
+// they lie, in memory of this process, read from the file, or over the mapped file.
 //
 // Threads: read by any number. Errors: Failure.
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -18,7 +19,8 @@ class Weights {
  public:
   // Nothing is copied: the tensors point into what is mapped.
   explicit Weights(sharing::SharedWeights shared);
-  explicit Weights(const std::filesystem::path& file);
+  // Reads the file, or maps it where `mapped`.
+  explicit Weights(const std::filesystem::path& file, bool mapped = false);
 
   // Throws Failure where there is none of this name.
   [[nodiscard]] ggml_tensor* get(const std::string& name) const;
@@ -26,7 +28,10 @@ class Weights {
   [[nodiscard]] ggml_tensor* find(const std::string& name) const;
 
  private:
+  void map(const std::filesystem::path& file, const GgufFile& read);
+
   std::optional<sharing::SharedWeights> shared_{};
+  std::shared_ptr<const void> mapping_{};  // of the file
   GgmlContext tensors_{};
 };
 

@@ -22,8 +22,9 @@ constexpr std::chrono::seconds kPatience{120};  // for a start or an end, on a b
 
 constexpr double kSilenceSeconds = 600;
 
-std::string role_name(Kind kind) {
-  return std::ranges::find(role_names(), kind, &std::pair<std::string, Kind>::second)->first;
+template <class T>
+std::string name_of(T value, const std::vector<std::pair<std::string, T>>& names) {
+  return std::ranges::find(names, value, &std::pair<std::string, T>::second)->first;
 }
 
 ChildProcess started(Kind kind, const Options& options, const std::filesystem::path& model,
@@ -47,7 +48,7 @@ ChildProcess start(Kind kind, const Options& options, const std::filesystem::pat
   const auto add = [&](const char* option, const std::string& value) {
     line.insert(line.end(), {option, value});
   };
-  add("--role", role_name(kind));
+  add("--role", name_of(kind, role_names()));
   add("--parent", std::to_string(::getpid()));
   add("--directory", directory);
   add("--model", model);
@@ -60,14 +61,26 @@ ChildProcess start(Kind kind, const Options& options, const std::filesystem::pat
   add("--long-prompts", std::to_string(options.long_prompts));
   add("--long-tokens", std::to_string(options.long_tokens));
   add("--long-answer-tokens", std::to_string(options.long_answer_tokens));
-  if (options.private_weights) line.emplace_back("--private-weights");
+  add("--weights", name_of(options.weights, weights_names()));
   if (!options.keeper.empty()) add("--keeper-binary", options.keeper);
-  return {role_name(kind), line};
+  return {name_of(kind, role_names()), line};
+}
+
+double tokens_per_second(const Outcomes& outcomes) {
+  double begin = 0, end = 0;
+  std::size_t tokens = 0;
+  for (const auto& [id, outcome] : outcomes) {
+    begin = begin == 0 ? outcome.sent : std::min(begin, outcome.sent);
+    const Answer& answer = *outcome.answer;
+    end = std::max(end, answer.at.empty() ? outcome.first : answer.at.back());
+    tokens += outcome.request.prompt.size() + answer.tokens.size();
+  }
+  return static_cast<double>(tokens) / (end - begin);
 }
 
 Keeper::Keeper(const Options& options, const std::filesystem::path& model)
     : daemon_(started(Kind::keeper, options, model, directory_.path(), "listening")) {
-  if (options.private_weights || options.engine != EngineKind::paged) return;
+  if (options.weights != WeightsIn::keeper || options.engine != EngineKind::paged) return;
   ChildProcess loader = start(Kind::loader, options, model, directory_.path());
   await_end(loader);
 }
@@ -126,9 +139,8 @@ void Fleet::listen(double patience) {
   }
 }
 
-std::map<std::uint64_t, Outcome> Fleet::serve(
-    const std::vector<TimedRequest>& requests,
-    const std::function<void(std::size_t answered)>& on_answer) {
+Outcomes Fleet::serve(const std::vector<TimedRequest>& requests,
+                      const std::function<void(std::size_t answered)>& on_answer) {
   const double begin = steady_seconds();
   outcomes_.clear();
   answered_ = 0;

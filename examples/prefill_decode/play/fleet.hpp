@@ -25,6 +25,11 @@ struct Outcome {
   std::optional<Answer> answer{};
 };
 
+using Outcomes = std::map<std::uint64_t, Outcome>;  // by the number of the request
+
+// Of prompts and answers, from the first request to the last token; all are answered.
+[[nodiscard]] double tokens_per_second(const Outcomes& outcomes);
+
 class Keeper {
  public:
   Keeper(const Options& options, const std::filesystem::path& model);
@@ -49,9 +54,8 @@ class Fleet {
 
   // Sends each when it is due; returns once all are answered. By their numbers. Gives up where
   // nothing comes for ten minutes.
-  [[nodiscard]] std::map<std::uint64_t, Outcome> serve(
-      const std::vector<TimedRequest>& requests,
-      const std::function<void(std::size_t answered)>& on_answer = {});
+  [[nodiscard]] Outcomes serve(const std::vector<TimedRequest>& requests,
+                               const std::function<void(std::size_t answered)>& on_answer = {});
   // Kills decode, and starts a successor.
   void replace_decode();
   [[nodiscard]] std::vector<pid_t> pids() const;
@@ -68,7 +72,7 @@ class Fleet {
   const example::StopSignals& stop_;
   std::optional<example::ChildProcess> front_;   // prefill, or the one that is both
   std::optional<example::ChildProcess> decode_;  // none beside one that is both
-  std::map<std::uint64_t, Outcome> outcomes_{};  // of the requests that are being served
+  Outcomes outcomes_{};                          // of the requests that are being served
   std::size_t answered_ = 0;
   double last_news_ = 0;  // when a process last said something
 };

@@ -10,6 +10,7 @@
 #include "must.hpp"
 #include "play/fleet.hpp"
 #include "play/pool_memory.hpp"
+#include "play/weights_compared.hpp"
 #include "summary.hpp"
 #include "verdict.hpp"
 
@@ -17,7 +18,6 @@ namespace aqua::prefill_decode {
 namespace {
 
 using example::Failure;
-using Outcomes = std::map<std::uint64_t, Outcome>;
 using Json = nlohmann::json;
 
 // Seconds between the tokens of an answer.
@@ -40,18 +40,6 @@ std::vector<double> first_tokens(const Outcomes& outcomes, std::uint64_t from) {
     if (id >= from) all.push_back(outcome.first - outcome.sent);
   }
   return all;
-}
-
-double tokens_per_second(const Outcomes& outcomes) {
-  double begin = 0, end = 0;
-  std::size_t tokens = 0;
-  for (const auto& [id, outcome] : outcomes) {
-    begin = begin == 0 ? outcome.sent : std::min(begin, outcome.sent);
-    const Answer& answer = *outcome.answer;
-    end = std::max(end, answer.at.empty() ? outcome.first : answer.at.back());
-    tokens += outcome.request.prompt.size() + answer.tokens.size();
-  }
-  return static_cast<double>(tokens) / (end - begin);
 }
 
 // One way to serve, and what is to be known of it.
@@ -83,7 +71,11 @@ class Play {
     if (!options_.json.empty()) example::write_json(options_.json, report_);
     std::printf("%s\n", model_.description().c_str());
     compare_conversations();
-    if (options_.weight_rounds > 0) compare_weights();
+    if (options_.weight_rounds > 0) {
+      WeightsCompared compared(options_, model_, file_, keeper_.directory(), stop_);
+      report_["weights"] = compared.run();
+      check(compared.equal(), "shared weights give other answers than private ones");
+    }
     if (options_.long_prompts > 0) compare_long_prompts();
     if (!options_.json.empty()) example::write_json(options_.json, report_);
     return example::verdict(complaints_);
@@ -189,32 +181,6 @@ class Play {
     std::printf("%.1f %% of the tokens are what llama.cpp says after those before them\n",
                 share * 100);
     check(share >= 0.9, "llama.cpp answers otherwise");
-  }
-
-  // The same with weights of one's own, in turn with those of the keeper, in one process.
-  void compare_weights() {
-    Options mine = options_;
-    mine.private_weights = true;
-    const auto requests = make_conversations(model_, options_);
-    std::vector<double> ratios;
-    std::size_t equal = 0;
-    for (unsigned round = 0; round < options_.weight_rounds; ++round) {
-      const Run shared = serve(false, requests, options_);
-      const Run own = serve(false, requests, mine);
-      ratios.push_back(tokens_per_second(shared.outcomes) / tokens_per_second(own.outcomes));
-      for (const auto& [id, outcome] : shared.outcomes) {
-        equal += outcome.answer->logits_hash == own.outcomes.at(id).answer->logits_hash ? 1U : 0U;
-      }
-    }
-    const std::size_t all = requests.size() * options_.weight_rounds;
-    report_["weights"] = {{"answered", all},
-                          {"equal_logits", equal},
-                          {"tokens_per_second_over_private", example::summary(ratios)}};
-    std::printf(
-        "weights of the keeper: %zu of %zu answers as with private ones, %.3f times their "
-        "tokens/s\n",
-        equal, all, bench::median(ratios));
-    check(equal == all, "shared weights give other answers than private ones");
   }
 
   void compare_long_prompts() {

@@ -42,4 +42,19 @@ PoolMemory pool_memory(pid_t process, pid_t keeper) {
   return memory;
 }
 
+std::uint64_t own_part_of(const std::filesystem::path& file) {
+  const std::string path = std::filesystem::canonical(file);
+  std::ifstream maps("/proc/self/smaps");
+  std::uint64_t bytes = 0;
+  bool ours = false;
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream words(line);
+    std::string first, second;
+    words >> first >> second;
+    if (first == "Pss:" && ours) bytes += std::stoull(second) << 10;
+    if (first.find('-') != std::string::npos && first.back() != ':') ours = line.ends_with(path);
+  }
+  return bytes;
+}
+
 }  // namespace aqua::prefill_decode

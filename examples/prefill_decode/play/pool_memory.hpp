@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What processes have mapped of a pool, as the kernel tells it.
+// What processes have mapped of a pool, and of a file, as the kernel tells it.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <set>
 #include <string>
 
@@ -17,5 +18,8 @@ struct PoolMemory {
 
 // Of what a process may write and the keeper has: weights are mapped to be read.
 [[nodiscard]] PoolMemory pool_memory(pid_t process, pid_t keeper);
+
+// Of what this process has mapped of a file, its part (Pss).
+[[nodiscard]] std::uint64_t own_part_of(const std::filesystem::path& file);
 
 }  // namespace aqua::prefill_decode
