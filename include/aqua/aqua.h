@@ -31,6 +31,7 @@
 #include "aqua/c/layer_pool.h"
 #include "aqua/c/layout.h"
 #include "aqua/c/lending.h"
+#include "aqua/c/microbatch_swap.h"
 #include "aqua/c/northbound.h"
 #include "aqua/c/options.h"
 #include "aqua/c/packer.h"

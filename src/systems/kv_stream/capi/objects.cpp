@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systems/kv_stream/capi/objects.hpp"
 
+#include "systems/kv_stream/capi/microbatch_objects.hpp"
+
 namespace aqua::capi {
 namespace {
 
@@ -8,6 +10,7 @@ namespace {
 constinit StreamerTable all_streamers;
 constinit StreamOutTable all_stream_outs;
 constinit StreamInTable all_stream_ins;
+constinit MicrobatchSwapTable all_microbatch_swaps;
 
 }  // namespace
 
@@ -19,6 +22,9 @@ StreamOutTable& stream_outs() noexcept {
 }
 StreamInTable& stream_ins() noexcept {
   return all_stream_ins;
+}
+MicrobatchSwapTable& microbatch_swaps() noexcept {
+  return all_microbatch_swaps;
 }
 
 ArrivedRow::ArrivedRow(const kv_stream::Arrived& arrived) noexcept
