@@ -36,6 +36,8 @@
 #include "aqua/c/options.h"
 #include "aqua/c/packer.h"
 #include "aqua/c/pool.h"
+#include "aqua/c/replica_reader.h"
+#include "aqua/c/replicator.h"
 #include "aqua/c/runtime.h"
 #include "aqua/c/streamer.h"
 #include "aqua/c/tensor.h"

@@ -2,6 +2,7 @@
 #include "systems/kv_stream/capi/objects.hpp"
 
 #include "systems/kv_stream/capi/microbatch_objects.hpp"
+#include "systems/kv_stream/capi/replica_objects.hpp"
 
 namespace aqua::capi {
 namespace {
@@ -10,6 +11,8 @@ namespace {
 constinit StreamerTable all_streamers;
 constinit StreamOutTable all_stream_outs;
 constinit StreamInTable all_stream_ins;
+constinit ReplicatorTable all_replicators;
+constinit ReplicaReaderTable all_replica_readers;
 constinit MicrobatchSwapTable all_microbatch_swaps;
 
 }  // namespace
@@ -22,6 +25,12 @@ StreamOutTable& stream_outs() noexcept {
 }
 StreamInTable& stream_ins() noexcept {
   return all_stream_ins;
+}
+ReplicatorTable& replicators() noexcept {
+  return all_replicators;
+}
+ReplicaReaderTable& replica_readers() noexcept {
+  return all_replica_readers;
 }
 MicrobatchSwapTable& microbatch_swaps() noexcept {
   return all_microbatch_swaps;
