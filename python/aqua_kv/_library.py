@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from ._c import kv_pool_structs as kv
+from ._c import kv_stream_calls
 from ._c import layout_structs as ls
 from ._c import packer_structs as k
 from ._c import pool_structs as p
-from ._c import streamer_structs as st
 from ._c import structs as s
 from ._c import weights_structs as w
 
@@ -266,41 +266,7 @@ CALLS: "dict[str, list[Any]]" = {
         kv.KvPoolHandle, POINTER(POINTER(POINTER(kv.CParcelHead))), _OUT_SIZE,
     ],
     "aqua_kv_pool_wait": [kv.KvPoolHandle, c_uint32, _OUT_INT],
-    "aqua_streamer_open": [
-        s.RuntimeHandle, s.LayoutHandle, POINTER(st.CStreamerOptions), POINTER(st.StreamerHandle),
-    ],
-    "aqua_streamer_free": [st.StreamerHandle],
-    "aqua_streamer_get_status": [st.StreamerHandle, POINTER(st.CStreamerStatus)],
-    "aqua_streamer_wait": [st.StreamerHandle, c_uint32, _OUT_INT],
-    "aqua_streamer_stream_out": [
-        st.StreamerHandle, POINTER(st.CStreamOutOptions), POINTER(st.StreamOutHandle),
-    ],
-    "aqua_stream_out_ready": [st.StreamOutHandle, _OUT_INT],
-    "aqua_stream_out_layer": [st.StreamOutHandle, c_uint32, c_size_t],
-    "aqua_stream_out_finish": [st.StreamOutHandle, c_void_p, c_size_t, c_size_t],
-    "aqua_stream_out_copied": [st.StreamOutHandle, _OUT_INT],
-    "aqua_stream_out_kept": [st.StreamOutHandle, _OUT_INT],
-    "aqua_stream_out_landed": [st.StreamOutHandle, _OUT_INT],
-    "aqua_stream_out_cancel": [st.StreamOutHandle],
-    "aqua_stream_out_free": [st.StreamOutHandle],
-    "aqua_streamer_admit": [st.StreamerHandle, c_char_p, c_uint32],
-    "aqua_streamer_arrived": [
-        st.StreamerHandle, st.WantedFunction, c_void_p, POINTER(POINTER(POINTER(st.CArrived))),
-        _OUT_SIZE,
-    ],
-    "aqua_streamer_stream_in": [
-        st.StreamerHandle, c_uint64, c_void_p, c_size_t, c_size_t, POINTER(st.StreamInHandle),
-    ],
-    "aqua_stream_in_done": [st.StreamInHandle, _OUT_INT],
-    "aqua_stream_in_wait": [st.StreamInHandle],
-    "aqua_stream_in_layer_done": [st.StreamInHandle, c_uint32, _OUT_INT],
-    "aqua_stream_in_stream_wait": [st.StreamInHandle, c_size_t, c_uint32],
-    "aqua_stream_in_free": [st.StreamInHandle],
-    "aqua_streamer_finish": [st.StreamerHandle, c_uint64, c_size_t, _OUT_INT],
-    "aqua_streamer_superseded": [st.StreamerHandle, POINTER(POINTER(c_uint64)), _OUT_SIZE],
-    "aqua_streamer_cut_off": [
-        st.StreamerHandle, POINTER(POINTER(POINTER(st.CCutOff))), _OUT_SIZE,
-    ],
+    **kv_stream_calls.CALLS,
 }
 
 # What returns something else.

@@ -32,6 +32,9 @@ class State:
         self.stream_outs = Belongings(lib.aqua_stream_out_free)
         self.stream_ins = Belongings(lib.aqua_stream_in_free)
         self.streamers = Belongings(lib.aqua_streamer_free)
+        self.replicators = Belongings(lib.aqua_replicator_free)
+        self.replica_readers = Belongings(lib.aqua_replica_reader_free)
+        self.microbatch_swaps = Belongings(lib.aqua_microbatch_swap_free)
         self.publishers = Belongings(lib.aqua_weights_publisher_free)
         self.memories = Belongings(lib.aqua_emulated_free)
         self.emulated_streams: Set[int] = {0}
@@ -52,7 +55,7 @@ class State:
             for kind in (
                 self.pins, self.layer_pools, self.tensors, self.pools, self.weights,
                 self.publishers, self.kv_pools, self.stream_outs, self.stream_ins, self.streamers,
-                self.memories,
+                self.replicators, self.replica_readers, self.microbatch_swaps, self.memories,
             ):
                 kind.free_all()
         error = lib.aqua_runtime_close(self.handle)

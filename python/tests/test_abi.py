@@ -15,8 +15,10 @@ import pytest
 from aqua_kv import Code, DeliveryOutcome, ParcelState, Tier, _errors, _library, northbound, packing
 from aqua_kv._c import kv_pool_structs as _kv_pool_structs
 from aqua_kv._c import layout_structs as _layout_structs
+from aqua_kv._c import microbatch_structs as _microbatch_structs
 from aqua_kv._c import packer_structs as _packer_structs
 from aqua_kv._c import pool_structs as _pool_structs
+from aqua_kv._c import replica_structs as _replica_structs
 from aqua_kv._c import streamer_structs as _streamer_structs
 from aqua_kv._c import structs as _structs
 from aqua_kv._c import weights_structs as _weights_structs
@@ -90,6 +92,18 @@ STRUCTS = {
     "aqua_stream_out_options": _streamer_structs.CStreamOutOptions,
     "aqua_arrived": _streamer_structs.CArrived,
     "aqua_cut_off": _streamer_structs.CCutOff,
+    "aqua_replicator": _replica_structs.ReplicatorHandle,
+    "aqua_replica_reader": _replica_structs.ReplicaReaderHandle,
+    "aqua_replica_owner": _replica_structs.CReplicaOwner,
+    "aqua_replicator_options": _replica_structs.CReplicatorOptions,
+    "aqua_replicator_status": _replica_structs.CReplicatorStatus,
+    "aqua_written_tokens": _replica_structs.CWrittenTokens,
+    "aqua_replica_reader_options": _replica_structs.CReplicaReaderOptions,
+    "aqua_replica_reader_status": _replica_structs.CReplicaReaderStatus,
+    "aqua_restore_options": _replica_structs.CRestoreOptions,
+    "aqua_microbatch_swap": _microbatch_structs.MicrobatchSwapHandle,
+    "aqua_microbatch_swap_options": _microbatch_structs.CMicrobatchSwapOptions,
+    "aqua_microbatch_swap_status": _microbatch_structs.CMicrobatchSwapStatus,
     "aqua_pool": _structs.PoolHandle, "aqua_emulated_memory": _structs.MemoryHandle,
 }
 
@@ -193,6 +207,8 @@ def test_the_compiler_finds_every_field_where_python_has_it(tmp_path):
         lines.append(f'_Static_assert(AQUA_DELIVERY_{outcome.name} == {outcome.value}, "outcome");')
     lines.append(f'_Static_assert(AQUA_MAX_NOTE_BYTES == {_kv_pool_structs.MAX_NOTE_BYTES}, "note");')
     lines.append(f'_Static_assert(AQUA_MAX_WORDS_BYTES == {_streamer_structs.MAX_WORDS_BYTES}, "words");')
+    lines.append(f'_Static_assert(AQUA_MAX_SAMPLER_BYTES == {_replica_structs.MAX_SAMPLER_BYTES}, "sampler");')
+    lines.append(f'_Static_assert(AQUA_NEXT_IN_ORDER == {_microbatch_structs.NEXT_IN_ORDER}U, "next");')
     for kind in (packing.Reason, packing.EngineState, packing.RequestState, packing.SendAs,
                  packing.Ways):
         for one in kind:

@@ -18,6 +18,7 @@ PAGE = (PACKAGE.parent / "docs/engine/python.md").read_text()
 LAYER_SWAP = (PACKAGE.parent / "docs/engine/layer_swap.md").read_text()
 PACKING = (PACKAGE.parent / "docs/plan/packing.md").read_text()
 STREAMS = (PACKAGE.parent / "docs/engine/streams.md").read_text()
+REPLICAS = (PACKAGE.parent / "docs/engine/replicas.md").read_text()
 
 
 def test_the_example_runs():
@@ -51,10 +52,11 @@ def test_the_example_prints_what_its_page_says(page):
     assert (ended.stdout, ended.stderr) == (printed, "")
 
 
-def test_the_streams_of_the_page_print_what_it_says(keeper, monkeypatch):
+@pytest.mark.parametrize("page", [STREAMS, REPLICAS], ids=["streams", "replicas"])
+def test_the_example_over_a_keeper_prints_what_its_page_says(page, keeper, monkeypatch):
     monkeypatch.setenv("AQUA_KEEPER", keeper.socket)
-    example = re.search(r"^```python\n(.*?)^```$", STREAMS, re.M | re.S).group(1)
-    printed = re.search(r"^```text\n(.*?)^```$", STREAMS, re.M | re.S).group(1)
+    example = re.search(r"^```python\n(.*?)^```$", page, re.M | re.S).group(1)
+    printed = re.search(r"^```text\n(.*?)^```$", page, re.M | re.S).group(1)
     ended = run_python(example)
     assert (ended.stdout, ended.stderr) == (printed, "")
 

@@ -41,6 +41,12 @@ const char* name_of(Kind kind) noexcept {
       return "outgoing stream";
     case Kind::stream_in:
       return "incoming stream";
+    case Kind::replicator:
+      return "replicator";
+    case Kind::replica_reader:
+      return "replica reader";
+    case Kind::microbatch_swap:
+      return "microbatch swap";
   }
   return "unknown object";
 }

@@ -26,11 +26,14 @@ enum class Kind : std::uint8_t {
   weights,  // of the system sharing, as the next
   weights_publisher,
   kv_pool,
-  streamer,  // of the system kv_stream, as the next two
+  streamer,  // of the system kv_stream, as all that follow
   stream_out,
   stream_in,
+  replicator,
+  replica_reader,
+  microbatch_swap,
 };
-inline constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::stream_in) + 1;
+inline constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::microbatch_swap) + 1;
 
 [[nodiscard]] const char* name_of(Kind kind) noexcept;
 

@@ -47,12 +47,14 @@ struct ReclaimObject {
 // The four tables above hold keeps of a runtime, and so do KV pools and those of systems, which
 // have so many chunks together: all that there can be fit into a runtime's word.
 inline constexpr std::uint32_t kChunksOfKvPools = 8;
-inline constexpr std::uint32_t kChunksOfLayerSwap = 64;
+inline constexpr std::uint32_t kChunksOfLayerSwap = 60;
 inline constexpr std::uint32_t kChunksOfSharing = 20;
 inline constexpr std::uint32_t kChunksOfStreamers = 2;
+inline constexpr std::uint32_t kChunksOfReplicas = 2;
+inline constexpr std::uint32_t kChunksOfMicrobatchSwap = 1;
 static_assert(4 * std::uint64_t{RuntimeTable::kMost} +
                   std::uint64_t{kChunksOfKvPools + kChunksOfLayerSwap + kChunksOfSharing +
-                                kChunksOfStreamers} *
+                                kChunksOfStreamers + kChunksOfReplicas + kChunksOfMicrobatchSwap} *
                       RuntimeTable::kChunkSlots <=
               HandleWord::kMostKeeps);
 

@@ -223,6 +223,16 @@ void SegmentMember::stop() {
 }
 
 void SegmentMember::leave() {
+  std::vector<Memory> copied;  // by gather() and scatter(), which nothing posted may wait for
+  {
+    const MutexLock lock(mu_);
+    for (const auto& [number, own] : own_) copied.push_back(own.memory);
+    for (const auto& [number, other] : others_) copied.push_back(other.memory);
+  }
+  for (const Memory& memory : copied) {
+    if (memory != nullptr) (void)memory->wait();
+  }
+  copied.clear();
   {
     const MutexLock lock(mu_);
     own_.clear();

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -49,29 +50,50 @@ struct HostMemory::Parts {
     if (!writable) {
       return Error{Code::permission_denied, "host memory: gather: it is mapped to be read"};
     }
-    AQUA_ASSIGN(const auto transfer,
-                move(layout, blocks, part, offset, stream, transfer::Direction::offload));
-    remember(transfer.ticket());
-    return transfer.ticket();
+    return remembered(
+        [&] { return move(layout, blocks, part, offset, stream, transfer::Direction::offload); });
   }
   [[nodiscard]] Result<Ticket> scatter(std::size_t offset, const Layout& layout, BlockList blocks,
                                        const std::optional<KvRange>& part, Stream stream) {
-    AQUA_ASSIGN(const auto transfer,
-                move(layout, blocks, part, offset, stream, transfer::Direction::fetch));
-    remember(transfer.ticket());
+    return remembered(
+        [&] { return move(layout, blocks, part, offset, stream, transfer::Direction::fetch); });
+  }
+  // Posts a copy that wait() knows of, and makes room for it first: once it is queued nothing may
+  // fail any more.
+  template <typename Post>
+  [[nodiscard]] Result<Ticket> remembered(const Post& post) {
+    const Room room(*this);
+    AQUA_ASSIGN(const auto transfer, post());
+    const MutexLock lock(mu);
+    moves.push_back(transfer.ticket());
     return transfer.ticket();
   }
-  void remember(Ticket ticket) {
-    constexpr std::size_t kMany = 64;
-    const MutexLock lock(mu);
-    if (moves.size() >= kMany) {
-      std::erase_if(moves, [](const Ticket& one) {
-        const auto done = one.done();
-        return done.ok() && *done;
-      });
+  // Room in `moves` for one more.
+  class Room {
+   public:
+    explicit Room(Parts& of) : of_(of) {
+      constexpr std::size_t kMany = 64;
+      const MutexLock lock(of_.mu);
+      if (of_.moves.size() >= kMany) {
+        std::erase_if(of_.moves, [](const Ticket& one) {
+          const auto done = one.done();
+          return done.ok() && *done;
+        });
+      }
+      const std::size_t wanted = of_.moves.size() + of_.posting + 1;
+      if (of_.moves.capacity() < wanted) of_.moves.reserve(std::max(2 * wanted, kMany));
+      ++of_.posting;
     }
-    moves.push_back(std::move(ticket));
-  }
+    ~Room() {
+      const MutexLock lock(of_.mu);
+      --of_.posting;
+    }
+    Room(const Room&) = delete;
+    Room& operator=(const Room&) = delete;
+
+   private:
+    Parts& of_;
+  };
 
   mutable Runtime runtime;  // a view, which stays good when the runtime is moved
   std::unique_ptr<device::AddressRange> range;
@@ -79,6 +101,7 @@ struct HostMemory::Parts {
   bool locked = false;
   Mutex mu;
   std::vector<Ticket> moves AQUA_GUARDED_BY(mu);  // that wait() has not seen end
+  std::size_t posting AQUA_GUARDED_BY(mu) = 0;    // `moves` has room for as many more
 };
 
 HostMemory::HostMemory(std::unique_ptr<Parts> parts) noexcept : parts_(std::move(parts)) {}
@@ -147,6 +170,7 @@ Result<void> HostMemory::wait() {
   std::vector<Ticket> moves;
   {
     const MutexLock lock(parts_->mu);
+    moves.reserve(parts_->posting);
     moves.swap(parts_->moves);
   }
   return Ticket::join(std::move(moves)).wait();

@@ -2,6 +2,7 @@
 #include "transfer/transfer_state.hpp"
 
 #include <chrono>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -40,10 +41,15 @@ Result<void> TransferState::post(Stream stream) {
   }
   const StagingPair* const pair = parts_.staging.get();
   const Stream side = pair != nullptr ? *pair->stream : stream;
-  auto queued = run(device_, parts_.program, stream, side, parts_.max_sms);
-  parts_.program.table.reset();  // its place is for others, once the work is over
-  if (queued.ok()) queued = device_.record(*parts_.end, stream);
   phase_ = Phase::running;
+  Result<void> queued;
+  try {
+    queued = run(device_, parts_.program, stream, side, parts_.max_sms);
+    if (queued.ok()) queued = device_.record(*parts_.end, stream);
+  } catch (const std::bad_alloc&) {  // a part of it may be queued, as with any refusal
+    queued = Error{Code::resource_exhausted, "no memory"};
+  }
+  parts_.program.table.reset();  // its place is for others, once the work is over
   if (!queued.ok()) {
     refuse(std::move(queued).error(), stream);
     return Error{error_->code, concat("post: ", error_->message)};
@@ -62,16 +68,20 @@ void TransferState::refuse(Error error, Stream stream) {
   record_quiet();
 }
 
-// What is refused for now is recorded later, and then stands for more work.
-void TransferState::record_quiet() {
+// What is refused for now, or finds no memory, is recorded later, and then stands for more work.
+void TransferState::record_quiet() noexcept {
   const auto recorded = [this](device::Event& event, Stream stream) {
     auto outcome = device_.check_stream(stream);
     if (outcome.ok()) outcome = device_.record(event, stream);
     return outcome.ok() || device::nothing_left(outcome.error().code);
   };
-  quiet_recorded_ = recorded(*parts_.quiet[0], stream_);
-  if (const StagingPair* const pair = parts_.staging.get())
-    quiet_recorded_ &= recorded(*parts_.quiet[1], *pair->stream);
+  try {
+    quiet_recorded_ = recorded(*parts_.quiet[0], stream_);
+    if (const StagingPair* const pair = parts_.staging.get())
+      quiet_recorded_ &= recorded(*parts_.quiet[1], *pair->stream);
+  } catch (const std::bad_alloc&) {
+    quiet_recorded_ = false;
+  }
 }
 
 void TransferState::abandon() {

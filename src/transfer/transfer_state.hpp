@@ -71,7 +71,7 @@ class TransferState final : public TicketState {
   [[nodiscard]] Result<bool> groups_reached() AQUA_REQUIRES(mu_);
   [[nodiscard]] Result<bool> quiet_after_refusal() AQUA_REQUIRES(mu_);
   void refuse(Error error, Stream stream) AQUA_REQUIRES(mu_);
-  void record_quiet() AQUA_REQUIRES(mu_);
+  void record_quiet() noexcept AQUA_REQUIRES(mu_);
   void wait_after_refusal();
   void finish(std::optional<Parts>& spent) AQUA_REQUIRES(mu_);
 

@@ -46,6 +46,14 @@ TWINS = {
     "aqua_stream_out_options": "StreamOutOptions",
     "aqua_arrived": "Arrived",
     "aqua_cut_off": "CutOff",
+    "aqua_replica_owner": "ReplicaOwner",
+    "aqua_replicator_options": "ReplicatorOptions",
+    "aqua_replicator_status": "ReplicatorStatus",
+    "aqua_written_tokens": "WrittenTokens",
+    "aqua_replica_reader_options": "ReplicaReaderOptions",
+    "aqua_replica_reader_status": "ReplicaReaderStatus",
+    "aqua_microbatch_swap_options": "MicrobatchSwapOptions",
+    "aqua_microbatch_swap_status": "MicrobatchSwapStatus",
     "aqua_packer_options": "PackerOptions",
     "aqua_packer_engine": "EngineSpec",
     "aqua_packer_request": "RequestSpec",
@@ -84,6 +92,8 @@ OTHERWISE = {
     "aqua_streamer_status": {"giving", "taken", "ready", "connected", "keeper_error"},
     "aqua_stream_out_options": {"block_count"},
     "aqua_arrived": {"words_bytes"},
+    "aqua_written_tokens": {"block_count", "id_count", "sampler_bytes"},
+    "aqua_microbatch_swap_options": {"buffer_count"},
     "aqua_packer_plan": {f"{what}_count" for what in
                          ("preemption", "wake", "move", "placement", "freed", "drained", "too_large")},
     "aqua_packer_engine_boundary": {"engine"},  # keys of the C++ maps
@@ -91,9 +101,10 @@ OTHERWISE = {
 }
 # Of C alone, in place of what a C++ object answers: handles, and what they tell of themselves.
 HANDLES = {"runtime", "tensor", "pin", "ticket", "layout", "pool", "reclaim", "layer_pool", "block_pool", "packer",
-           "weights", "weights_publisher", "kv_pool", "streamer", "stream_out", "stream_in"}
+           "weights", "weights_publisher", "kv_pool", "streamer", "stream_out", "stream_in", "replicator",
+           "replica_reader", "microbatch_swap"}
 TOLD = {"tensor_info", "pin_info", "pool_info", "layout_info", "layout_spec", "paged_shape", "kv_range", "pinned_tensor", "holder",
-        "block_pool_info", "weights_info", "weight_tensor", "weight_spec"}
+        "block_pool_info", "weights_info", "weight_tensor", "weight_spec", "restore_options"}
 
 
 def without_comments(text):

@@ -64,6 +64,15 @@ typedef struct aqua_stream_out {
 typedef struct aqua_stream_in {
   uint64_t id;
 } aqua_stream_in;
+typedef struct aqua_replicator {
+  uint64_t id;
+} aqua_replicator;
+typedef struct aqua_replica_reader {
+  uint64_t id;
+} aqua_replica_reader;
+typedef struct aqua_microbatch_swap {
+  uint64_t id;
+} aqua_microbatch_swap;
 
 /* Where a tensor's bytes are, fastest first. */
 typedef uint32_t aqua_tier;

@@ -35,8 +35,9 @@
 // Threads: every method may be called concurrently. None waits for a stream, a socket or another
 //          process, but open(), wait() and the destructor. Two threads of its own do.
 // Fork:    a child must not use it.
-// Owns:    mappings of segments, and addresses. Must be gone before its runtime, and no work may be
-//          in flight on them then, but what release(), commit() and close() wait for.
+// Owns:    mappings of segments, and addresses. Must be gone before its runtime, and no work of the
+//          engine's own may be in flight on them then, but what release(), commit() and close()
+//          wait for. The destructor waits for copies by gather() and scatter().
 // Units:   bytes.
 #pragma once
 

@@ -86,6 +86,9 @@ class AQUA_API ReplicaReader {
   ReplicaReader& operator=(ReplicaReader&&) noexcept;
   ~ReplicaReader();
 
+  // Sequences of which the owner's packs have anything, in their order: those that may have ended
+  // elsewhere, too, and whatever their ids.
+  [[nodiscard]] std::vector<std::uint64_t> sequences() const;
   // How many tokens can be restored, from the first on, into blocks that have room for `room`
   // tokens: at most as many as there are ids. Copies take pieces as they were written, which may
   // reach behind the last token that counts; a few tokens' room more than ids is well spent.

@@ -26,8 +26,9 @@
 // background, out of the cache. So the keeper has little more than the KV of the sequences that
 // run.
 //
-// Threads: one at a time. No call but create(), wait() and the destructor waits for a stream, a
-//          socket or another process; threads of the library's own do.
+// Threads: one at a time, but wait(), which may be called beside any other. No call but create(),
+//          wait() and the destructor waits for a stream, a socket or another process; threads of
+//          the library's own do.
 // Owns:    segments, and addresses in them. Layout and runtime outlive it. What was committed stays
 //          with the keeper after it: a ReplicaReader drops it.
 // Units:   tokens; bytes where said.

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <future>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -57,6 +58,29 @@ TEST_F(SegmentsTest, PartsOfASegmentAreGatheredAndScatteredOnTheirOwn) {
   EXPECT_TRUE(theirs_.stamped(second, 2));
   ASSERT_TRUE(reader.scatter(name.number, 0, theirs_.layout(), first, theirs_.stream()).ok());
   EXPECT_TRUE(theirs_.stamped(first, 1));
+}
+
+TEST_F(SegmentsTest, WhoeverGoesWaitsForItsCopies) {
+  StampedCache slow(Runtime::open({.device = "emu:0",
+                                   .coordinator = "none",
+                                   .host_bytes = std::size_t{2} << 20,
+                                   .emulated = {.total_bytes = std::size_t{32} << 20,
+                                                .link_bytes_per_second = 10'000'000}})
+                        .value());
+  Segments writer = open(theirs_);
+  const auto blocks = StampedCache::blocks(30), others = StampedCache::blocks(30, 30);
+  const SegmentName name = write(writer, theirs_, blocks, 7);
+  std::optional<Segments> segments = open(slow);
+  ASSERT_FALSE(opened(*segments, name).error);
+  const Segment segment = take(*segments, slow.layout().packed_bytes(blocks.size()));
+  const auto gathered =
+      segments->gather(segment.number, 0, slow.layout(), blocks, slow.stream()).value();
+  const auto scattered =
+      segments->scatter(name.number, 0, slow.layout(), others, slow.stream()).value();
+  segments.reset();  // which unmaps both segments
+  EXPECT_TRUE(gathered.done().value());
+  EXPECT_TRUE(scattered.done().value());
+  EXPECT_TRUE(slow.stamped(others, 7));
 }
 
 TEST_F(SegmentsTest, ACommitWaitsForItsStreamAndNoCallDoes) {

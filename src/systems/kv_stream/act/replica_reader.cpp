@@ -160,6 +160,10 @@ ReplicaReader::ReplicaReader(ReplicaReader&&) noexcept = default;
 ReplicaReader& ReplicaReader::operator=(ReplicaReader&&) noexcept = default;
 ReplicaReader::~ReplicaReader() = default;
 
+std::vector<std::uint64_t> ReplicaReader::sequences() const {
+  return parts_->catalogue.sequences();
+}
+
 std::uint32_t ReplicaReader::watermark(std::uint64_t sequence, std::span<const std::uint32_t> ids,
                                        std::uint32_t room) const {
   const auto pieces = parts_->catalogue.cover(sequence, TokenIds(ids), room);

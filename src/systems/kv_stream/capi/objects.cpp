@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systems/kv_stream/capi/objects.hpp"
 
+#include "systems/kv_stream/capi/microbatch_objects.hpp"
+#include "systems/kv_stream/capi/replica_objects.hpp"
+
 namespace aqua::capi {
 namespace {
 
@@ -8,6 +11,9 @@ namespace {
 constinit StreamerTable all_streamers;
 constinit StreamOutTable all_stream_outs;
 constinit StreamInTable all_stream_ins;
+constinit ReplicatorTable all_replicators;
+constinit ReplicaReaderTable all_replica_readers;
+constinit MicrobatchSwapTable all_microbatch_swaps;
 
 }  // namespace
 
@@ -19,6 +25,15 @@ StreamOutTable& stream_outs() noexcept {
 }
 StreamInTable& stream_ins() noexcept {
   return all_stream_ins;
+}
+ReplicatorTable& replicators() noexcept {
+  return all_replicators;
+}
+ReplicaReaderTable& replica_readers() noexcept {
+  return all_replica_readers;
+}
+MicrobatchSwapTable& microbatch_swaps() noexcept {
+  return all_microbatch_swaps;
 }
 
 ArrivedRow::ArrivedRow(const kv_stream::Arrived& arrived) noexcept

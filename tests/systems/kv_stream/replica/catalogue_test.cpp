@@ -45,6 +45,7 @@ TEST(ReplicaCatalogue, PacksMakeUpASequenceUpToTheFirstGap) {
   EXPECT_EQ(mark_of(catalogue, kIds), 6U);
   catalogue.add(4, pack_of({entry_of(kIds, 5, 8)}));
   EXPECT_EQ(mark_of(catalogue, kIds), 10U);
+  EXPECT_EQ(catalogue.sequences(), std::vector<std::uint64_t>{7});
   EXPECT_TRUE(catalogue.cover(8, TokenIds(kIds), UINT32_MAX).empty()) << "another sequence";
 }
 

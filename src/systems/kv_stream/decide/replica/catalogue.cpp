@@ -25,6 +25,13 @@ void ReplicaCatalogue::add(std::uint64_t pack, Pack&& content) {
     sequences_[entry.sequence].push_back({pack, &entry});
 }
 
+std::vector<std::uint64_t> ReplicaCatalogue::sequences() const {
+  std::vector<std::uint64_t> all;
+  all.reserve(sequences_.size());
+  for (const auto& [sequence, entries] : sequences_) all.push_back(sequence);
+  return all;
+}
+
 std::vector<CoverPiece> ReplicaCatalogue::cover(std::uint64_t sequence, const TokenIds& known,
                                                 std::uint32_t room) const {
   std::vector<CoverPiece> pieces;

@@ -31,6 +31,8 @@ class ReplicaCatalogue {
  public:
   void add(std::uint64_t pack, Pack&& content);
 
+  // Of which packs have anything, whatever its ids, in their order.
+  [[nodiscard]] std::vector<std::uint64_t> sequences() const;
   // Pieces that make up KV of as many tokens as there are, from the first on, without a gap. An
   // entry is read as a whole: one that ends behind `room` tokens, which is how many the blocks have
   // room for, does not count. Pieces are good until add().

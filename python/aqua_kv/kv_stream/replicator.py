@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replicator: copies of a pipeline stage's KV with the keeper beside the next stage, which outlive
+the stage.
+
+    owner = aqua_kv.ReplicaOwner("decode", stage=1)
+    replicator = aqua_kv.Replicator.create(rt, layout, owner, "llama-3-8b, bf16")
+    written = aqua_kv.WrittenTokens(7, blocks, ids=prompt)   # later a token a step, `first` behind it
+    replicator.step([written], stream)                       # behind its kernels; asks nobody
+    replicator.unprotected()                                 # of which too much would be lost
+    replicator.finish(7)                                     # its answer is complete
+
+Whoever takes a dead stage's place reads it with a ReplicaReader. The guide is
+docs/engine/replicas.md.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, List, Sequence
+
+from .. import _callbacks
+from .._blocks import BlockList, to_uint32
+from .._c.replica_structs import (
+    CReplicaOwner,
+    CReplicatorOptions,
+    CReplicatorStatus,
+    CWrittenTokens,
+    ReplicatorHandle,
+)
+from .._c.structs import TicketHandle
+from .._errors import raise_error
+from .._library import lib
+from .._numbers import Stream, native_stream, size, text, uint32
+from .._owned import Owned
+from ..layout import Layout
+from ..transfer import Ticket
+
+if TYPE_CHECKING:
+    from ..runtime import Runtime
+    from .replica_reader import ReplicaReader
+
+_UINT64 = 2**64 - 1
+
+
+@dataclass(frozen=True)
+class ReplicaOwner:
+    """Whose KV it is: a rank of a stage of a pipeline. `life`: which life of the group; terms of two
+    lives are not compared, and packs of another life are not read. Empty: lives are not told
+    apart."""
+
+    group: str  # 1 to 64 letters, digits, '-' and '_'
+    stage: int = 0
+    rank: int = 0
+    life: str = ""  # of the same characters
+
+    def _to_c(self) -> CReplicaOwner:
+        return CReplicaOwner(
+            group=text(self.group), life=text(self.life),
+            stage=uint32(self.stage, "owner.stage"), rank=uint32(self.rank, "owner.rank"),
+        )
+
+
+@dataclass(frozen=True)
+class WrittenTokens:
+    """What a step has computed of one sequence. The blocks are its own until finish(),
+    without_blocks() or the next step() that names others."""
+
+    sequence: int  # names one request for as long as the group lives
+    blocks: BlockList  # of the sequence, in the order of its tokens
+    ids: BlockList  # of the tokens; one or more
+    first: int = 0  # position of the first token
+    sampler: bytes = b""  # the state behind them, at most 4,096 bytes
+
+
+@dataclass(frozen=True)
+class ReplicatorStatus:
+    connected: bool  # to the keeper. Once False it stays so: create another one
+    error: str  # why something is not protected, or was not once; empty: it all was
+    sequences: int  # that are known: given, and not finished
+    unprotected: int  # ... of which so many are not
+    most_lag: int  # tokens that are written and not held, of the sequence with the most
+    copied_bytes: int  # of KV, since it was created, ...
+    rewritten_bytes: int  # ... of which so many had been copied before
+    packs_committed: int
+    packs_failed: int
+    steps_unprotected: int  # times that a step left a sequence unprotected
+    packs_kept: int  # at the keeper now
+    kept_bytes: int
+
+
+class Replicator(Owned):
+    """Closing it waits until what was posted so far has ended. What was committed stays with the
+    keeper, for a reader; flush() comes first where the rest is to be. In a callback or kernel
+    closing does nothing.
+
+    Threads: calls on one replicator come one after the other, but wait().
+    """
+
+    __slots__ = ("_lock", "_layout", "_state")
+    _free = lib.aqua_replicator_free
+    _settles = True
+
+    def __init__(self, runtime: "Runtime", handle: ReplicatorHandle, layout: Layout) -> None:
+        super().__init__(handle, runtime._state.replicators)
+        self._state = runtime._state
+        self._layout = layout  # keeps its arrays
+        # What the library lists is good until it lists the same again, or the replicator is closed.
+        self._lock = threading.RLock()
+
+    def _settle(self) -> bool:
+        return not _callbacks.inside() and self._state.settle()
+
+    def close(self) -> None:
+        """Does nothing when that was done before, or its runtime is closed."""
+        with self._lock:
+            super().close()
+
+    @classmethod
+    def create(
+        cls,
+        runtime: "Runtime",
+        layout: Layout,
+        owner: ReplicaOwner,
+        shape: str,
+        *,
+        term: int = 1,
+        lag_tokens: int = 64,
+        pack_steps: int = 8,
+        pack_bytes: int = 8 << 20,
+        max_bytes: int = 1 << 30,
+        background_bytes: int = 16 << 20,
+        digest: bool = False,
+        keeper: str = "",
+    ) -> "Replicator":
+        """`owner`: this process's place. `shape`: model, dtype and the owner's part of the KV, which who
+        reads it says, too. `term`: of the group, in which this process has its place. `lag_tokens`:
+        beyond which a sequence is not protected. A pack is committed once `pack_steps` (at most
+        lag_tokens) have gone into it, or `pack_bytes`. `max_bytes`: of all packs, at the keeper.
+        `background_bytes`: what a step copies at most in addition to what it has computed. `digest`:
+        a reader checks all bytes. `keeper`: the socket of the one beside the next stage; else
+        $AQUA_KEEPER, else where aqua-keeper puts it. INVALID_ARGUMENT: what cannot be; UNAVAILABLE:
+        no keeper listens; RESOURCE_EXHAUSTED: no room for the first packs."""
+        options = CReplicatorOptions(
+            owner=ctypes.pointer(owner._to_c()),
+            shape=text(shape),
+            keeper=text(keeper),
+            term=size(term, "term", _UINT64),
+            pack_bytes=size(pack_bytes, "pack_bytes"),
+            max_bytes=size(max_bytes, "max_bytes"),
+            background_bytes=size(background_bytes, "background_bytes"),
+            lag_tokens=uint32(lag_tokens, "lag_tokens"),
+            pack_steps=uint32(pack_steps, "pack_steps"),
+            digest=int(digest),
+        )
+        handle = ReplicatorHandle()
+        error = lib.aqua_replicator_create(runtime._handle, layout._handle, options, handle)
+        if error:
+            raise_error(error)
+        return cls(runtime, handle, layout)
+
+    def step(self, written: Sequence[WrittenTokens], stream: Stream = 0) -> Ticket:
+        """The work posted to `stream` so far has written KV of these tokens; copies it behind that work.
+        Once the ticket is done no copy reads the blocks any more: work behind it on `stream` may
+        write them at once. KV from `first` on that was there before is no more. Where something
+        cannot be copied this is no error: status() tells. INVALID_ARGUMENT, and nothing has changed:
+        no ids, tokens missing before `first`, blocks without room, a sequence named twice."""
+        kept: List[object] = []
+        rows = []
+        for each in written:
+            blocks_kept, blocks, block_count = to_uint32(each.blocks)
+            ids_kept, ids, id_count = to_uint32(each.ids, "ids")
+            kept += (blocks_kept, ids_kept)
+            rows.append(ctypes.pointer(CWrittenTokens(
+                sequence=size(each.sequence, "sequence", _UINT64),
+                blocks=blocks, block_count=block_count, ids=ids, id_count=id_count,
+                sampler=each.sampler, sampler_bytes=len(each.sampler),
+                first=uint32(each.first, "first"),
+            )))
+        ticket = TicketHandle()
+        error = lib.aqua_replicator_step(
+            self._handle, (ctypes.POINTER(CWrittenTokens) * len(rows))(*rows), len(rows),
+            native_stream(stream), ticket,
+        )
+        del kept
+        if error:
+            raise_error(error)
+        return Ticket(ticket, self._layout)
+
+    def flush(self, stream: Stream = 0) -> None:
+        """Commits what has been copied so far, however little it is: before the engine rests. Also
+        copies what is missing, up to background_bytes of it."""
+        error = lib.aqua_replicator_flush(self._handle, native_stream(stream))
+        if error:
+            raise_error(error)
+
+    def without_blocks(self, sequence: int) -> None:
+        """The sequence has given its blocks away and may get others; its replica stays."""
+        error = lib.aqua_replicator_without_blocks(
+            self._handle, size(sequence, "sequence", _UINT64)
+        )
+        if error:
+            raise_error(error)
+
+    def finish(self, sequence: int) -> None:
+        """Nobody needs the sequence any more: its replica goes."""
+        error = lib.aqua_replicator_finish(self._handle, size(sequence, "sequence", _UINT64))
+        if error:
+            raise_error(error)
+
+    def seal(self) -> None:
+        """The group is in another term, and this process has not resumed in it: nothing is copied or
+        committed until it does. Terms are counted by whoever replaces the dead."""
+        error = lib.aqua_replicator_seal(self._handle)
+        if error:
+            raise_error(error)
+
+    def resume(self, term: int) -> None:
+        error = lib.aqua_replicator_resume(self._handle, size(term, "term", _UINT64))
+        if error:
+            raise_error(error)
+
+    def adopt(self, reader: "ReplicaReader", sequence: int) -> None:
+        """The sequence goes on here as the reader has last restored it, in the blocks that were given
+        there. The dead owner's packs are its replica from now on, and nothing is copied again. Where
+        the reader's owner or keeper is not this one's, everything is copied anew, background_bytes a
+        step. NOT_FOUND: the reader has restored nothing of it; ALREADY_EXISTS: it is known here."""
+        error = lib.aqua_replicator_adopt(
+            self._handle, reader._handle, size(sequence, "sequence", _UINT64)
+        )
+        if error:
+            raise_error(error)
+
+    def hear(self) -> None:
+        """Hears what the keeper has committed. step() does so, too."""
+        error = lib.aqua_replicator_hear(self._handle)
+        if error:
+            raise_error(error)
+
+    def wait(self, patience_ms: int) -> bool:
+        """Waits, without the GIL, until there is something to hear. False: nothing came within that
+        time."""
+        news = ctypes.c_int()
+        error = lib.aqua_replicator_wait(self._handle, uint32(patience_ms, "patience_ms"), news)
+        if error:
+            raise_error(error)
+        return bool(news.value)
+
+    def watermark(self, sequence: int) -> int:
+        """How many tokens are held, from the first on, as far as is known here."""
+        tokens = ctypes.c_uint32()
+        error = lib.aqua_replicator_get_watermark(
+            self._handle, size(sequence, "sequence", _UINT64), tokens
+        )
+        if error:
+            raise_error(error)
+        return tokens.value
+
+    def unprotected(self) -> List[int]:
+        """Sequences of which more than lag_tokens are written and not held."""
+        sequences = ctypes.POINTER(ctypes.c_uint64)()
+        count = ctypes.c_size_t()
+        with self._lock:
+            error = lib.aqua_replicator_unprotected(self._handle, sequences, count)
+            if not error:
+                return sequences[: count.value]
+        raise_error(error)
+
+    def status(self) -> ReplicatorStatus:
+        c: Any = CReplicatorStatus()
+        error = lib.aqua_replicator_get_status(self._handle, c)
+        if error:
+            raise_error(error)
+        return ReplicatorStatus(
+            connected=bool(c.connected), error=c.error.decode("utf-8", "replace"),
+            sequences=int(c.sequences), unprotected=int(c.unprotected), most_lag=int(c.most_lag),
+            copied_bytes=int(c.copied_bytes), rewritten_bytes=int(c.rewritten_bytes),
+            packs_committed=int(c.packs_committed), packs_failed=int(c.packs_failed),
+            steps_unprotected=int(c.steps_unprotected), packs_kept=int(c.packs_kept),
+            kept_bytes=int(c.kept_bytes),
+        )

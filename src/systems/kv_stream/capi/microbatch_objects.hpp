@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind the handles of microbatch swaps.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "aqua/c/microbatch_swap.h"
+#include "aqua/kv_stream/microbatch_swap.hpp"
+#include "capi/call.hpp"
+#include "capi/objects.hpp"
+#include "systems/kv_stream/capi/locked.hpp"
+
+namespace aqua::capi {
+
+struct LockedMicrobatchSwap {
+  explicit LockedMicrobatchSwap(Layout of) : buffer(std::move(of)) {}
+  std::mutex lock{};
+  bool interrupted = false;
+  const Layout buffer;  // any: they are alike
+  std::optional<MicrobatchSwap> swap{};
+};
+struct MicrobatchSwapObject {
+  RuntimeKeep runtime;
+  std::unique_ptr<LockedMicrobatchSwap> locked;
+};
+using MicrobatchSwapTable =
+    HandleTable<MicrobatchSwapObject, Kind::microbatch_swap, kChunksOfMicrobatchSwap>;
+
+[[nodiscard]] MicrobatchSwapTable& microbatch_swaps() noexcept;
+
+}  // namespace aqua::capi
