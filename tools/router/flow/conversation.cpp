@@ -184,7 +184,10 @@ void Conversation::cut_all_but(Turn first, Turn second) {
 void Conversation::finish() {
   relay_.end();
   // Its engines end what they have of the move as their streams are cut, if they are alive.
-  if (here_ && move_ && move_->ordered) sweep(*move_);
+  if (here_ && move_) {
+    move_->end = MoveEnd::ended;
+    end_move(false);
+  }
   cut_all_but(kNoTurn, kNoTurn);
   if (std::exchange(here_, false)) fleet_.leave(id_);
 }

@@ -88,7 +88,7 @@ class Conversation {
   void begin_move(const FleetOrder& order);
   void follow(Next next);  // what a death or a give-up of an attempt leads to
   void end_move(bool done);
-  void blame_move(const std::string& engine, const std::string& why);
+  void blame_move(const std::string& engine, MoveEnd end, const std::string& why);
   // Another place is wanted; `engine` is to blame. It is not a name that the move holds, which
   // ends.
   void begin_elsewhere(const std::string& engine, FaultKind kind, const Error& why);
@@ -137,6 +137,7 @@ class Conversation {
     Clock::time_point until{};
     Clock::time_point begun = Clock::now();
     migration::Kind kind = migration::Kind::tokens;
+    MoveEnd end = MoveEnd::too_late;       // where it is not done
     std::string why = "it took too long";  // where it fails
     std::uint64_t answered = 0;            // tokens that the destination was told
     bool warmed_twice = false;

@@ -16,6 +16,20 @@ FaultKind kind_of(const AttemptDied& died) {
   return FaultKind::broke_off;
 }
 
+MoveEnd end_of(const AttemptDied& died) {
+  switch (kind_of(died)) {
+    case FaultKind::silent:
+      return MoveEnd::too_late;
+    case FaultKind::malformed:
+      return MoveEnd::refused;
+    case FaultKind::refused:  // an engine that is too busy answers 429 or 503
+      return died.status == 429 || died.status >= 500 ? MoveEnd::no_room : MoveEnd::refused;
+    case FaultKind::broke_off:
+      break;
+  }
+  return MoveEnd::died;
+}
+
 // Says that the request is wrong, whoever is asked. Of an answer that goes on it says less: the
 // request was right for the engine that began it.
 bool is_the_clients(int status) {
@@ -72,7 +86,8 @@ void Conversation::begin_move(const FleetOrder& order) {
   const auto kind = by_kv ? migration::Kind::kv : migration::Kind::tokens;
   const Turn turn = !can ? kNoTurn : by_kv ? relay_.receive() : relay_.warm();
   if (turn == kNoTurn)
-    return fleet_.move_over(id_, order.plan, kind, false, "it could not be moved just then");
+    return fleet_.move_over(id_, order.plan, kind, MoveEnd::not_yet,
+                            "it could not be moved just then");
   move_ = Move{.engine = order.engine,
                .plan = order.plan,
                .until = Clock::now() + (by_kv ? options_.hold : options_.warm),
@@ -110,12 +125,14 @@ void Conversation::end_move(bool done) {
   const Move over = *std::exchange(move_, std::nullopt);
   if (done) counters_.moved(over.kind, Clock::now() - over.begun);
   if (!done && over.ordered) sweep(over);
-  fleet_.move_over(id_, over.plan, over.kind, done, over.why);
+  fleet_.move_over(id_, over.plan, over.kind, done ? MoveEnd::done : over.end, over.why);
 }
 
 void Conversation::follow(Next next) {
   if (move_ && move_->kind == migration::Kind::kv) return follow_kv(next);
   if (next != Next::release && next != Next::move_failed) return;
+  // What was held ends the answer: nothing is left to move.
+  if (move_ && relay_.phase() == Phase::over) move_->end = MoveEnd::ended;
   cut_all_but(relay_.speaker(), kNoTurn);
   end_move(false);
   if (next == Next::move_failed) return;
@@ -136,7 +153,10 @@ void Conversation::handle(AttemptDied& died) {
   }
   if (is_the_clients(died.status) && speaks && relay_.passed() == 0)
     return fail({Code::invalid_argument, std::move(died.error.message)});
-  if (move_) move_->why = died.error.message;
+  if (move_) {
+    move_->end = end_of(died);
+    move_->why = died.error.message;
+  }
   const Next next = relay_.died(turn);
   carry_out();
   if (next == Next::want_place) return begin_elsewhere(engine, kind_of(died), died.error);
@@ -166,7 +186,10 @@ void Conversation::drop_attempts(const std::string& engine) {
     if (engine.empty() || at->second->engine() == engine) turns.push_back(at->first);
   }
   for (const Turn turn : turns) {
-    if (move_) move_->why = concat("engine ", engine.empty() ? "memory" : engine, " is gone");
+    if (move_) {
+      move_->end = engine.empty() ? MoveEnd::dropped : MoveEnd::died;
+      move_->why = concat("engine ", engine.empty() ? "memory" : engine, " is gone");
+    }
     const Next next = relay_.died(turn);
     carry_out();
     if (next == Next::want_place && move_ && move_->orphaned) {
