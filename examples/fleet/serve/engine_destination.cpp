@@ -16,10 +16,11 @@ using example::must;
 using migration::DestinationCommand;
 using migration::DestinationEvent;
 
-// Room for what an answer may grow by until it is held: the first that fits. Whoever counts on the
-// memory of this engine counts tokens that are there, so this is to be little beside them; the
+// Room for what an answer may grow by until it is held, which is a few iterations: the first that
+// fits. Whoever counts on the memory of this engine counts tokens that are there, so this is to be
+// little beside them: an engine that is drained has all of its requests ask for room at once. The
 // source holds the answer before it outgrows its room.
-constexpr std::array<std::uint32_t, 2> kGrowth{128, 32};
+constexpr std::array<std::uint32_t, 2> kGrowth{32, 8};
 
 std::vector<Token> ids_of(const std::string& state) {
   std::vector<Token> ids(state.size() / sizeof(Token));

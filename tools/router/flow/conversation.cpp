@@ -145,6 +145,7 @@ void Conversation::handle(RawPart& part) {
 
 void Conversation::say(Piece& piece) {
   tries_ = 0;
+  if (piece.count > 0) spoke_ = piece.turn;
   if (std::exchange(pauses_, false)) counters_.paused(migration::Kind::kv, Clock::now() - said_);
   said_ = Clock::now();
   counters_.tokens += piece.count;
@@ -161,6 +162,7 @@ void Conversation::say(Piece& piece) {
     words.finish = "length";  // an engine that goes on is cut here
   }
   if (!words.finish.empty()) words.text += stops_.finish();
+  if (words.finish.empty()) begin_what_waits();
   const bool ends = !words.finish.empty();
   if (ends || !words.text.empty() || (asked_.tell_ids && !words.ids.empty()))
     words_.push_back(std::move(words));
@@ -188,6 +190,7 @@ void Conversation::finish() {
     move_->end = MoveEnd::ended;
     end_move(false);
   }
+  if (here_) give_up_order(MoveEnd::ended, "");
   cut_all_but(kNoTurn, kNoTurn);
   if (std::exchange(here_, false)) fleet_.leave(id_);
 }
