@@ -18,6 +18,7 @@
 #include "tools/router/serve/completions.hpp"
 #include "tools/router/serve/connection_threads.hpp"
 #include "tools/router/serve/fenced_stream.hpp"
+#include "tools/router/serve/page.hpp"
 #include "tools/router/speech/told.hpp"
 
 namespace aqua::router {
@@ -144,6 +145,7 @@ struct RouterServer::Impl : httplib::Server {
       });
     }
     add_orders();
+    install_page(*this);
   }
 
   void add_orders() {
