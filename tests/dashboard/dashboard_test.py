@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The dashboard in a real browser, before a real coordinator and real engines.
+"""The dashboard in a real browser, before a real coordinator and real engines, and the router's page.
 
-Usage: dashboard_test.py --coordinator PROGRAM --node PROGRAM [--screenshots DIR] [unittest options]
+Usage: dashboard_test.py --coordinator PROGRAM --node PROGRAM [--router PROGRAM --simulator PROGRAM]
+                         [--screenshots DIR] [unittest options]
 AQUA_AXE names axe.min.js (scripts/fetch-axe); without it that one check is skipped. Exits 77
 where there is no chromium, chromedriver or selenium (scripts/setup browser).
 """
@@ -26,6 +27,7 @@ except ImportError:
 from accessibility import CONTRAST, controls_without_names, landmarks
 from page import Page, options
 from rig import MIB
+from router_page import RouterPage  # noqa: F401  (as Tunnel)
 from servers import Servers  # noqa: F401  (as Tunnel)
 from tunnel import Tunnel  # noqa: F401  (unittest finds its tests here)
 
@@ -294,6 +296,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--coordinator", required=True)
     parser.add_argument("--node", required=True)
+    parser.add_argument("--router")
+    parser.add_argument("--simulator")
     parser.add_argument("--screenshots")
     parser.parse_known_args(namespace=options)
     rest = parser.parse_known_args()[1]

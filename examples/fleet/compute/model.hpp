@@ -42,7 +42,8 @@ class Model {
   // Of a cache of so many blocks.
   [[nodiscard]] virtual KvPoolShape kv_shape(std::uint32_t blocks) const = 0;
 
-  // The KV lies there from now on, at addresses that kernels can follow. Called once, first.
+  // The KV lies there from now on, at addresses that kernels can follow; what was elsewhere is
+  // gone. Called first, and between two calls of compute().
   virtual void use(const Layout& cache) = 0;
   // Computes in the order given, and answers the tokens that are wanted. None of them depends on
   // what else is computed in the same call.

@@ -27,8 +27,8 @@ def run_load(setup):
         clients.end()
         watch.end()
     await_true("every engine is empty", lambda: all(engine.left() == 0 for engine in engines.values()))
-    return {"answers": clients.equal, "wrong": clients.wrong, "moves": router.moves(), "kinds_of_moves": setup.kind.moves,
-            "recoveries": int(router.metric("aqua_router_recoveries_total")),
+    return {"answers": clients.equal, "wrong": clients.wrong, "moves": router.moves(), "failures": router.failures(),
+            "kinds_of_moves": setup.kind.moves, "recoveries": int(router.metric("aqua_router_recoveries_total")),
             "seen": {"engines": list(engines), "samples": watch.samples, "marks": watch.marks, "moved": watch.moved}}
 
 

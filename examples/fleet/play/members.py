@@ -119,4 +119,10 @@ class Router(Child):
 
     def moves(self):
         return {f"{kind} {outcome}": int(self.metric("aqua_router_moves_total", kind=kind, outcome=outcome))
-                for kind in ("kv", "tokens") for outcome in ("done", "failed")}
+                for kind in ("kv", "tokens") for outcome in ("done", "ended", "failed")}
+
+    def failures(self):
+        """Moves that failed, by why; without what did not happen."""
+        found = samples(call(self.url + "/metrics"), "aqua_router_move_failures_total")
+        named = {f"{dict(at)['kind']} {dict(at)['reason']}": int(count) for at, count in found.items() if count > 0}
+        return dict(sorted(named.items()))

@@ -18,6 +18,8 @@ def tell_load(load, say):
     say(f"{load['answers']} answers equal those of one engine alone, {len(load['wrong'])} do not.")
     say("Moves: " + ", ".join(f"{count} by {kind}" for kind, count in load["moves"].items()) +
         f"; {load['recoveries']} answers went on after a death.")
+    if load["failures"]:
+        say("Why moves failed: " + ", ".join(f"{count} by {why}" for why, count in load["failures"].items()) + ".")
     for fault in sorted(set(load["wrong"])):
         say(f"FAILED: {fault}")
     return not load["wrong"]

@@ -104,10 +104,11 @@ def play(setup, policy, rows):
     finally:
         watch.end()
     await_true("every engine is empty", lambda: all(engine.left() == 0 for engine in engines))
-    moves = router.moves()
+    moves, failures = router.moves(), router.failures()
     for child in [router, *engines]:
         child.stop()
-    return {"in_use_mean": in_use(watch.samples, rows), "moves": moves, "faults": faults, "in_use": watch.samples}
+    return {"in_use_mean": in_use(watch.samples, rows), "moves": moves, "failures": failures, "faults": faults,
+            "in_use": watch.samples}
 
 
 def predict(setup, rows):

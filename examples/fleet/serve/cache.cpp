@@ -17,7 +17,7 @@ constexpr std::chrono::seconds kPatience{60};
 // Without a keeper: for blocks that were just let go of, once the stream has come to that.
 constexpr std::chrono::seconds kOwnPatience{1};
 
-KvPoolOptions pool_options(const CacheOptions& options, const KvPoolShape& shape) {
+KvPoolOptions pool_options_of(const CacheOptions& options, const KvPoolShape& shape) {
   KvPoolOptions pool{.name = options.pool, .role = options.role, .shape = shape};
   const std::size_t bytes =
       std::size_t{shape.layers} * shape.planes_per_layer * shape.plane_block_bytes * shape.blocks;
@@ -42,20 +42,27 @@ Cache::Cache(Runtime& runtime, const CacheOptions& options, Model& model)
       options_(options),
       model_(model),
       stream_(must(emulated::create_stream(runtime), "stream")) {
-  LayoutSpec spec;
   if (options.keeper.empty()) {
     const KvPoolShape shape = model.kv_shape(options.own_blocks);
     own_.emplace(runtime, std::size_t{shape.layers} * shape.planes_per_layer,
                  shape.plane_block_bytes, shape.blocks);
-    spec = own_layout(shape, *own_);
+    compute_in(own_layout(shape, *own_));
   } else {
-    const KvPoolShape shape = model.kv_shape(options.pool_blocks);
-    pool_.emplace(must(KvPool::attach(runtime, pool_options(options, shape)), "pool"));
-    spec = pool_->layout().spec();
+    pool_options_ = pool_options_of(options, model.kv_shape(options.pool_blocks));
+    pool_.emplace(must(KvPool::attach(runtime, *pool_options_), "pool"));
+    compute_in(pool_->layout().spec());
   }
+}
+
+void Cache::compute_in(LayoutSpec spec) {
   for (std::byte*& plane : spec.planes) plane = emulated::kernel_view(plane);
   layout_.emplace(must(Layout::make(std::move(spec)), "layout"));
-  model.use(*layout_);
+  model_.use(*layout_);
+}
+
+void Cache::rejoin(KvPool pool) {
+  pool_ = std::move(pool);
+  compute_in(pool_->layout().spec());
 }
 
 Cache::~Cache() {

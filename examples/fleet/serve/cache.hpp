@@ -39,7 +39,7 @@ class Cache {
 
   [[nodiscard]] bool has_pool() const { return pool_.has_value(); }
   // The pool's keeper has died, or closed the connection: no further blocks come, and nothing is
-  // handed over, for as long as this process lives. What it has stays.
+  // handed over, until rejoin(). What it has stays.
   [[nodiscard]] bool keeper_is_away() const { return pool_ && !pool_->is_connected(); }
   // Blocks of the pool that try_take() has at hand: all that are left, once the keeper is away.
   [[nodiscard]] std::uint32_t idle_blocks() const {
@@ -48,6 +48,10 @@ class Cache {
   [[nodiscard]] KvPool& pool() { return *pool_; }                     // where it has one
   [[nodiscard]] OwnBlocks* own() { return own_ ? &*own_ : nullptr; }  // where it has none
   [[nodiscard]] const OwnBlocks* own() const { return own_ ? &*own_ : nullptr; }
+  // By which the pool is joined, where it has one.
+  [[nodiscard]] const KvPoolOptions& pool_options() const { return *pool_options_; }
+  // The pool is this one from now on: all blocks of the former have been released, and are gone.
+  void rejoin(KvPool pool);
   [[nodiscard]] Stream stream() const { return stream_; }
   [[nodiscard]] std::uint32_t blocks_for(std::uint64_t tokens) const {
     return static_cast<std::uint32_t>((tokens + options_.tokens_per_block - 1) /
@@ -64,10 +68,13 @@ class Cache {
   [[nodiscard]] std::vector<Token> compute(std::span<const Work> work);
 
  private:
+  void compute_in(LayoutSpec spec);
+
   Runtime& runtime_;
   const CacheOptions options_;
   Model& model_;
   Stream stream_;
+  std::optional<KvPoolOptions> pool_options_{};
   std::optional<KvPool> pool_{};  // or own_
   std::optional<OwnBlocks> own_{};
   std::optional<Layout> layout_{};  // as kernels see it

@@ -120,8 +120,9 @@ struct Door::Impl {
     if (options.cache.keeper.empty()) return;  // it is of no pool
     const std::string keeper = std::filesystem::absolute(options.cache.keeper);
     server.Get("/aqua/v1/pool", [this, keeper](const httplib::Request&, httplib::Response& reply) {
-      if (engine.status().keeper_away) return refuse(reply, 404, "the keeper of its pool is away");
-      const Json pool{{"pool", keeper + "#" + options.cache.pool}, {"role", options.cache.role}};
+      const Json pool{{"pool", keeper + "#" + options.cache.pool},
+                      {"role", options.cache.role},
+                      {"away", engine.status().keeper_away}};
       reply.set_content(pool.dump(), kJson);
     });
   }
@@ -142,8 +143,9 @@ struct Door::Impl {
            line("fleet_moved_in_total", now.moved_in) +
            line("fleet_recalls_refused_total", now.recalls_refused) +
            line("fleet_keeper_away", now.keeper_away ? 1 : 0) +
-           line("fleet_lent_bytes", now.lent_bytes) + line("fleet_wakes_total", now.wakes) +
-           "fleet_wake_seconds_total " + std::to_string(now.wake_seconds) + "\n";
+           line("fleet_rejoins_total", now.rejoins) + line("fleet_lent_bytes", now.lent_bytes) +
+           line("fleet_wakes_total", now.wakes) + "fleet_wake_seconds_total " +
+           std::to_string(now.wake_seconds) + "\n";
   }
 
   // Its prompt is tokens then, and no more than the model can go on with.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests and iterations. Moves are in engine_source.cpp and engine_destination.cpp, lending in
-// engine_lending.cpp.
+// engine_lending.cpp, what a keeper's death changes in engine_keeper.cpp.
 #include "serve/engine.hpp"
 
 #include <algorithm>
@@ -27,7 +27,8 @@ std::unique_ptr<schedule::Scheduler> scheduler_of(const Options& options) {
 }  // namespace
 
 Engine::Engine(Runtime& runtime, Inbox& inbox, Model& model, const Options& options)
-    : options_(options),
+    : runtime_(runtime),
+      options_(options),
       model_(model),
       cache_(runtime, options_.cache, model),
       scheduler_(scheduler_of(options_)),
@@ -36,7 +37,7 @@ Engine::Engine(Runtime& runtime, Inbox& inbox, Model& model, const Options& opti
       inbox_(inbox),
       pool_blocks_(options_.blocks) {
   status_.blocks = options_.blocks;
-  if (cache_.has_pool()) watch_.emplace(cache_.pool(), options_.cache, inbox_);
+  if (cache_.has_pool()) watch_.emplace(runtime_, cache_, options_.cache, inbox_);
   thread_ = std::thread([this] {
     std::string why;
     try {
@@ -77,7 +78,7 @@ Result<void> Engine::order(Order order) {
     if (swept.ok() || swept.error().code == Code::not_found) return {};  // nothing waits
     // Parcels end with their keeper, also where it has a disk. A new keeper at the same address
     // would have answered.
-    if (swept.error().code == Code::unavailable && cache_.keeper_is_away()) return {};
+    if (swept.error().code == Code::unavailable && status().keeper_away) return {};
     return swept;
   }
   auto known = std::make_shared<std::promise<bool>>();
@@ -114,6 +115,7 @@ void Engine::run() {
     take_news();
     go_on_waking();
     go_on_with_moves();
+    rejoin();
     tell_status();
     const schedule::Batch batch = scheduler_->next();
     for (const schedule::Preemption& order : batch.preemptions) preempt(order);
@@ -151,16 +153,6 @@ void Engine::take_news() {
 void Engine::set_capacity() {
   const std::uint32_t taken = rooms_ + kept_.blocks(), here = blocks_here();
   scheduler_->set_device_blocks(here - std::min(taken, here));
-}
-
-// The keeper is away, and the batch wants more blocks than are left. From now on no more are
-// counted on than those that are with requests, kept, or at hand. The change voids the batch.
-void Engine::count_blocks() {
-  std::size_t here = cache_.idle_blocks() + kept_.blocks();
-  for (const auto& [id, sequence] : sequences_) here += sequence.blocks.size();
-  for (const Incoming& incoming : incoming_) here += incoming.sequence.blocks.size();
-  pool_blocks_ = std::min(options_.blocks, static_cast<std::uint32_t>(here));
-  set_capacity();
 }
 
 void Engine::handle(Arrival& arrival) {

@@ -9,7 +9,8 @@
 // until another speaks the source has everything, and goes on without asking for anything back.
 //
 // Where the pool's keeper dies the engine goes on with the blocks that it has. It moves nothing by
-// KV any more, and counts no block that it would have to ask for.
+// KV meanwhile, and counts no block that it would have to ask for. Once a keeper is there again it
+// joins the pool anew, and computes again in it what it had in the former.
 //
 // An engine whose KV is in memory of its own moves nothing by KV. While it has no request it lends
 // that memory; the next request wakes it by a reclaim, and begins once what it needs is back.
@@ -51,6 +52,7 @@ struct EngineStatus {
   std::uint64_t requests = 0;         // here, and on their way here
   std::uint64_t moved_in = 0;         // by KV
   std::uint64_t recalls_refused = 0;  // of parcels, which were swept then
+  std::uint64_t rejoins = 0;          // of the pool, with another keeper
   std::uint64_t lent_bytes = 0;
   std::uint64_t wakes = 0;  // requests that waited for lent memory
   double wake_seconds = 0;  // so long, together
@@ -122,6 +124,7 @@ class Engine {
   void handle(Hangup& gone);
   void handle(Ordered& ordered);
   void handle(PoolNews& news);
+  void handle(PoolBack& back) { back_ = std::move(back.pool); }
   void handle(MemoryNews& /*news*/) {}  // that it came is all
   void begin(Arrival& arrival);
   void compute(const schedule::Batch& batch);
@@ -133,9 +136,12 @@ class Engine {
   // Its scheduler knows it no more.
   void end(SequenceId id);
   void set_capacity();
-  void count_blocks();
   void pace();
   void tell_status();
+
+  // engine_keeper.cpp
+  void count_blocks();
+  void rejoin();
 
   // engine_lending.cpp
   void rest();
@@ -150,7 +156,7 @@ class Engine {
   void land(Incoming& incoming);
   [[nodiscard]] Result<void> unpack(Incoming& incoming);
   void grant(Incoming& incoming, migration::Position from);
-  void tell(Incoming& incoming, migration::DestinationEvent event, const std::string& why = {});
+  void tell(Incoming& incoming, migration::DestinationEvent event, const Reason& reason = {});
   void free_room(Incoming& incoming);
 
   // engine_source.cpp
@@ -167,6 +173,7 @@ class Engine {
   void heard(const Delivery& delivery);
   [[nodiscard]] std::uint32_t computed(SequenceId id) const;
 
+  Runtime& runtime_;
   const Options options_;
   const Model& model_;
   Cache cache_;
@@ -189,6 +196,7 @@ class Engine {
   mutable std::mutex mu_;
   EngineStatus status_{};
   std::promise<std::string> failed_{};
+  std::shared_ptr<KvPool> back_{};  // is to be joined once no request moves
   std::optional<PoolWatch> watch_{};
   std::thread thread_;
 };

@@ -16,11 +16,11 @@ using example::must;
 using migration::DestinationCommand;
 using migration::DestinationEvent;
 
-// Room for what an answer may grow by until it is held: the first that fits. Whoever counts on the
-// memory of this engine counts tokens that are there, so this is to be little beside them; the
+// Room for what an answer may grow by until it is held, which is a few iterations: the first that
+// fits. Whoever counts on the memory of this engine counts tokens that are there, so this is to be
+// little beside them: an engine that is drained has all of its requests ask for room at once. The
 // source holds the answer before it outgrows its room.
-constexpr std::array<std::uint32_t, 2> kGrowth{128, 32};
-constexpr const char* kKeeperAway = "the keeper of its pool is away";
+constexpr std::array<std::uint32_t, 2> kGrowth{32, 8};
 
 std::vector<Token> ids_of(const std::string& state) {
   std::vector<Token> ids(state.size() / sizeof(Token));
@@ -35,9 +35,8 @@ Error senseless(const std::string& what) {
 }  // namespace
 
 void Engine::receive(Arrival& arrival) {
-  if (!cache_.has_pool())
-    return arrival.out->say(failed_event("its KV is in memory of the engine's own"), true);
-  if (cache_.keeper_is_away()) return arrival.out->say(failed_event(kKeeperAway), true);
+  if (!cache_.has_pool()) return arrival.out->say(failed_event(no_pool()), true);
+  if (cache_.keeper_is_away()) return arrival.out->say(failed_event(no_keeper()), true);
   const Asked& asked = arrival.asked;
   const auto known = static_cast<std::uint32_t>(asked.prompt.size());
   std::uint32_t room = 0, blocks = 0;
@@ -50,7 +49,7 @@ void Engine::receive(Arrival& arrival) {
   };
   if (!fits(kGrowth.front())) kept_.drop_all();
   if (std::ranges::none_of(kGrowth, fits))
-    return arrival.out->say(failed_event("it has no room"), true);
+    return arrival.out->say(failed_event({"no_room", "it has no room"}), true);
   rooms_ += blocks;
   arrival.out->say(reserved_event(room));
   incoming_.push_back({.asked = std::move(arrival.asked), .out = arrival.out, .room = blocks});
@@ -70,7 +69,7 @@ void Engine::take_parcel(Parcel parcel) {
   must(cache_.pool().finish(parcel.number, cache_.stream()), "finish");  // nobody waits for it
 }
 
-void Engine::tell(Incoming& incoming, DestinationEvent event, const std::string& why) {
+void Engine::tell(Incoming& incoming, DestinationEvent event, const Reason& reason) {
   for (const DestinationCommand command : must(incoming.move.on(event), "move")) {
     switch (command) {
       case DestinationCommand::land:
@@ -84,7 +83,7 @@ void Engine::tell(Incoming& incoming, DestinationEvent event, const std::string&
         free_room(incoming);
         break;
       case DestinationCommand::report:
-        incoming.out->say(failed_event(why), true);
+        incoming.out->say(failed_event(reason), true);
         break;
       case DestinationCommand::prefill:  // of moves by tokens, which come as requests
       case DestinationCommand::tell:
@@ -105,13 +104,18 @@ void Engine::free_room(Incoming& incoming) {
 
 void Engine::land(Incoming& incoming) {
   const auto done = unpack(incoming);
-  if (!done.ok()) return tell(incoming, DestinationEvent::failed, done.error().message);
+  if (!done.ok()) {
+    const bool keeper = done.error().code == Code::unavailable;
+    return tell(incoming, DestinationEvent::failed,
+                keeper ? no_keeper() : Reason{"refused", done.error().message});
+  }
   steps_.reached("landed");
   tell(incoming, DestinationEvent::landed);
 }
 
 Result<void> Engine::unpack(Incoming& incoming) {
-  if (cache_.keeper_is_away()) return Error{Code::unavailable, kKeeperAway};
+  const Error keeper_away{Code::unavailable, no_keeper().why};
+  if (cache_.keeper_is_away()) return keeper_away;
   const Asked& asked = incoming.asked;
   const Parcel& parcel = *incoming.parcel;
   auto note = migration::decode(parcel.note, model_.name());
@@ -133,7 +137,7 @@ Result<void> Engine::unpack(Incoming& incoming) {
   std::optional<std::uint32_t> tail;
   if (full < parcel.blocks.size()) {
     tail = cache_.copy_of(parcel.blocks[full]);
-    if (!tail) return Error{Code::unavailable, kKeeperAway};
+    if (!tail) return keeper_away;
   }
   if (full > 0) must(cache_.pool().share(blocks), "share");
   if (tail) blocks.push_back(*tail);
@@ -156,7 +160,8 @@ void Engine::grant(Incoming& incoming, migration::Position from) {
   const migration::MigrationNote& note = incoming.note;
   if (incoming.move.state() != migration::DestinationState::ready) return;
   if (from < incoming.asked.answered || from > note.generated_tokens)
-    return tell(incoming, DestinationEvent::failed, "it was granted a position that it has not");
+    return tell(incoming, DestinationEvent::failed,
+                {"refused", "it was granted a position that it has not"});
   rooms_ -= std::exchange(incoming.room, 0);
   const SequenceId id{++last_};
   const auto arrived = arrive({.id = id,
@@ -165,7 +170,8 @@ void Engine::grant(Incoming& incoming, migration::Position from) {
                                .generated_tokens = note.generated_tokens,
                                .cached_tokens = note.kv_tokens,
                                .cached_in = Tier::local});
-  if (!arrived.ok()) return tell(incoming, DestinationEvent::failed, arrived.error().message);
+  if (!arrived.ok())
+    return tell(incoming, DestinationEvent::failed, {"no_room", arrived.error().message});
   tell(incoming, DestinationEvent::granted);
   steps_.reached("granted");
   Sequence& sequence = sequences_.emplace(id, std::move(incoming.sequence)).first->second;

@@ -30,6 +30,11 @@ bool its_delivery_tells(const Error& error) {
   return error.code == Code::not_found || error.code == Code::unavailable;
 }
 
+// Of a move that cannot begin: its prompt is still computed, or the answer has outgrown its room.
+Reason reason_of(const Error& error) {
+  return {error.code == Code::resource_exhausted ? "outgrown" : "not_yet", error.message};
+}
+
 std::string state_of(std::span<const Token> ids) {
   std::string bytes(ids.size_bytes(), '\0');
   if (!ids.empty()) std::memcpy(bytes.data(), ids.data(), bytes.size());
@@ -67,7 +72,8 @@ void Engine::handle(Ordered& ordered) {
       return;
     case Order::What::source_died:
       if (incoming != incoming_.end())
-        tell(*incoming, DestinationEvent::source_died, "its source died before all was here");
+        tell(*incoming, DestinationEvent::source_died,
+             {"died", "its source died before all was here"});
       return;
     case Order::What::sweep:
       return;  // carried out by order()
@@ -87,13 +93,14 @@ std::uint32_t Engine::computed(SequenceId id) const {
 void Engine::begin_move(SequenceId id, const Order& order) {
   Sequence& sequence = sequences_.at(id);
   if (order.move <= sequence.over) return;  // the router gave it up before it came here
-  const auto refuse = [&](std::string_view why) { sequence.out->say(reported_event(why)); };
-  if (!cache_.has_pool()) return refuse("its KV is in memory of the engine's own");
-  if (sequence.source) return refuse("it moves already");
+  const auto refuse = [&](const Reason& reason) { sequence.out->say(reported_event(reason)); };
+  if (!cache_.has_pool()) return refuse(no_pool());
+  if (cache_.keeper_is_away()) return refuse(no_keeper());
+  if (sequence.source) return refuse({"not_yet", "it moves already"});
   if (order.answered > sequence.answer())
-    return refuse("the destination was told what was not said");
+    return refuse({"refused", "the destination was told what was not said"});
   const auto status = must(scheduler_->sequence(id), "sequence");
-  if (status.state != SequenceState::resident) return refuse(why(migration::Stays::prefill));
+  if (status.state != SequenceState::resident) return refuse(reason_of(migration::Stays::prefill));
   const std::uint64_t crosses = sequence.prompt + order.answered + kMostIdsInNote;
   const auto room = static_cast<std::uint32_t>(std::min<std::uint64_t>(order.room_tokens, crosses));
   auto move = migration::SourceMove::begin({.prompt_tokens = status.prompt_tokens,
@@ -103,10 +110,10 @@ void Engine::begin_move(SequenceId id, const Order& order) {
                                             .room_tokens = room,
                                             .block_tokens = options_.cache.tokens_per_block,
                                             .little_tokens = 2 * options_.cache.tokens_per_block});
-  if (!move.ok()) return refuse(move.error().message);
+  if (!move.ok()) return refuse(reason_of(move.error()));
   const ParcelHead head{sequence.name.request, order.move};
   const auto parcel = cache_.pool().open(head, order.to);
-  if (!parcel.ok()) return refuse(parcel.error().message);
+  if (!parcel.ok()) return refuse({"refused", parcel.error().message});
   parcels_[*parcel] = head;
   sequence.source = Source{.move = std::move(move).value(),
                            .parcel = *parcel,
@@ -173,11 +180,12 @@ void Engine::carry_out(SequenceId id, const migration::SourceOrder& order) {
       return release(id);
     case SourceCommand::ask:
       steps_.reached("asking");
-      return sequence.out->say(asked_event());
+      return sequence.out->say(cache_.keeper_is_away() ? asked_event(no_keeper()) : asked_event());
     case SourceCommand::free:
       return depart(id);
     case SourceCommand::report:
-      return sequence.out->say(reported_event(why(sequence.source->move.reason())));
+      return sequence.out->say(reported_event(
+          cache_.keeper_is_away() ? no_keeper() : reason_of(sequence.source->move.reason())));
   }
 }
 

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "aqua/handoff/kv_pool.hpp"
 #include "serve/outbox.hpp"
 #include "speech/asked.hpp"
 #include "speech/orders.hpp"
@@ -32,8 +33,12 @@ struct Ordered {
   std::shared_ptr<std::promise<bool>> known{};  // whether such an attempt is here
 };
 struct PoolNews {};
+// The pool's keeper was away and is there again: the pool, joined anew, in which nothing is yet.
+struct PoolBack {
+  std::shared_ptr<KvPool> pool{};
+};
 struct MemoryNews {};  // lent memory came back
-using News = std::variant<Arrival, Hangup, Ordered, PoolNews, MemoryNews>;
+using News = std::variant<Arrival, Hangup, Ordered, PoolNews, PoolBack, MemoryNews>;
 
 class Inbox {
  public:

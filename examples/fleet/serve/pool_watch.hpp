@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // PoolWatch waits for the pool in the engine's place, and tells its inbox. It also ends, by name,
 // parcels that were withdrawn and that nobody took: where their taker died, that is only possible
-// once its end is proven.
+// once its end is proven. Once the keeper is away it tries to join the pool anew, and hands the
+// pool over to the inbox; then it has ended.
 //
 // Threads: one of its own; every method any.
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -24,10 +27,19 @@ namespace aqua::fleet {
 class PoolWatch {
  public:
   // All outlive it.
-  PoolWatch(KvPool& pool, const CacheOptions& options, Inbox& inbox)
-      : pool_(pool), options_(options), inbox_(inbox), thread_([this] { run(); }) {}
+  PoolWatch(Runtime& runtime, Cache& cache, const CacheOptions& options, Inbox& inbox)
+      : runtime_(runtime),
+        pool_(cache.pool()),
+        join_(cache.pool_options()),
+        options_(options),
+        inbox_(inbox),
+        thread_([this] { run(); }) {}
   ~PoolWatch() {
-    over_ = true;
+    {
+      const std::lock_guard lock(mu_);
+      over_ = true;
+    }
+    changed_.notify_all();
     thread_.join();
   }
   PoolWatch(const PoolWatch&) = delete;
@@ -53,7 +65,7 @@ class PoolWatch {
   };
 
   void run() {
-    while (!over_) {
+    while (!over_ && pool_.is_connected()) {
       if (pool_.wait(kPatience)) inbox_.post(PoolNews{});
       std::set<ParcelHead, ById> due;
       {
@@ -64,15 +76,27 @@ class PoolWatch {
         if (cancel_parcel(options_.pool, parcel.id, options_.keeper, parcel.turn).ok())
           settled(parcel);
       }
-      if (!pool_.is_connected()) return inbox_.post(PoolNews{});
+    }
+    inbox_.post(PoolNews{});
+    while (!over_) {
+      // The former mapping stays until the engine has let go of it, so that for a moment this
+      // process has both.
+      auto pool = KvPool::attach(runtime_, join_);
+      if (pool.ok())
+        return inbox_.post(PoolBack{std::make_shared<KvPool>(std::move(pool).value())});
+      std::unique_lock lock(mu_);
+      changed_.wait_for(lock, kPatience, [this] { return over_.load(); });
     }
   }
 
+  Runtime& runtime_;
   KvPool& pool_;
+  const KvPoolOptions join_;
   const CacheOptions& options_;
   Inbox& inbox_;
   std::atomic<bool> over_{false};
   std::mutex mu_;
+  std::condition_variable changed_;
   std::set<ParcelHead, ById> swept_{};
   std::thread thread_;
 };

@@ -41,16 +41,50 @@ std::string confirmed_event(migration::Position position) {
   return move_event({{"event", "confirmed"}, {"position", position}});
 }
 
-std::string failed_event(std::string_view why) {
-  return move_event({{"event", "failed"}, {"why", why}});
+Reason reason_of(migration::Stays stays) {
+  using migration::Stays;
+  const auto named = [&](const char* name) { return Reason{name, std::string(why(stays))}; };
+  switch (stays) {
+    case Stays::prefill:
+      return named("not_yet");
+    case Stays::refused:
+      return named("no_room");
+    case Stays::outgrown:
+      return named("outgrown");
+    case Stays::lost:
+      return named("dropped");
+    case Stays::destination_died:
+    case Stays::router_died:
+      return named("died");
+    case Stays::timed_out:
+      return named("too_late");
+    case Stays::moves:
+    case Stays::several_answers:
+    case Stays::guided:
+      break;
+  }
+  return named("refused");
 }
 
-std::string reported_event(std::string_view why) {
-  return move_event({{"event", "reported"}, {"why", why}});
+Reason no_pool() {
+  return {"no_pool", "its KV is in memory of the engine's own"};
 }
 
-std::string asked_event() {
-  return move_event({{"event", "asked"}});
+Reason no_keeper() {
+  return {"no_pool", "the keeper of its pool is away"};
+}
+
+std::string failed_event(const Reason& reason) {
+  return move_event({{"event", "failed"}, {"reason", reason.name}, {"why", reason.why}});
+}
+
+std::string reported_event(const Reason& reason) {
+  return move_event({{"event", "reported"}, {"reason", reason.name}, {"why", reason.why}});
+}
+
+std::string asked_event(const std::optional<Reason>& reason) {
+  if (!reason) return move_event({{"event", "asked"}});
+  return move_event({{"event", "asked"}, {"reason", reason->name}, {"why", reason->why}});
 }
 
 std::string whole_answer(std::span<const Token> tokens, std::string_view text,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keeper is killed under streams and moves: engines go on with the blocks that they have, and
-// only moves by KV fail.
+// answers move by tokens, until another keeper is there.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,11 +17,16 @@ using router::test::ask;
 using router::test::becomes;
 using router::test::request_of;
 
-TEST(DeathOfTheKeeper, EndsMovesByKvAndNoAnswer) {
+// Whether the router has heard from both engines that their pool is away, or that it is not.
+bool both_say(const RouterProcess& router, bool away) {
+  return router.engine("a").at("pool_away") == away && router.engine("b").at("pool_away") == away;
+}
+
+TEST(DeathOfTheKeeper, EndsMovesByKvAndNoAnswerUntilAnotherIsThere) {
   const std::vector<std::string> pace{"--iteration-ms", "5"};
   Keeper keeper;
   const FleetEngine a(keeper, "a", pace), b(keeper, "b", pace);
-  const RouterProcess router({a.url(), b.url()});
+  const RouterProcess router({a.url(), b.url()}, {"--health", "50"});
   std::mt19937 random(4);
   // More than the blocks that two engines have at hand by then: some requests have to wait.
   Clients clients(router.url(), 12, 200);
@@ -35,18 +40,27 @@ TEST(DeathOfTheKeeper, EndsMovesByKvAndNoAnswer) {
       [&] { return a.metric("fleet_keeper_away") == 1 && b.metric("fleet_keeper_away") == 1; }));
   const std::size_t asked = clients.asked();
   EXPECT_TRUE(becomes([&] { return clients.asked() > asked + 24; }));
-  const double failed = router.metric("aqua_router_moves_total", "failed");
+  EXPECT_TRUE(becomes([&] { return both_say(router, true); }));
+  const double by_tokens = moves_done(router, "tokens");
   EXPECT_TRUE(becomes([&] {
     move_around(router, random, 2, false);
-    return router.metric("aqua_router_moves_total", "failed") > failed;
-  }));
+    return moves_done(router, "tokens") >= by_tokens + 2;
+  })) << "nobody had to ask for that";
+  keeper.start_again();
+  EXPECT_TRUE(becomes([&] { return both_say(router, false); }));
+  for (const FleetEngine* engine : {&a, &b}) {
+    EXPECT_EQ(engine->metric("fleet_keeper_away"), 0);
+    EXPECT_EQ(engine->metric("fleet_rejoins_total"), 1);
+  }
+  const double by_kv = moves_done(router, "kv");
   EXPECT_TRUE(becomes([&] {
-    move_around(router, random, 2, true);
-    return moves_done(router, "tokens") > 0;
+    move_around(router, random, 2, false);
+    return moves_done(router, "kv") >= by_kv + 4;
   }));
   clients.expect_all_right();
   EXPECT_TRUE(becomes([&] { return a.holds_nothing() && b.holds_nothing(); }));
   EXPECT_TRUE(becomes([&] { return router.metric("aqua_router_sweeps_waiting") == 0; }));
+  EXPECT_TRUE(becomes([&] { return keeper.holds_nothing(); }));
 }
 
 // A member of a pool has 64 to 128 blocks of 16 tokens at hand. Four answers of 660 tokens, prompts

@@ -200,7 +200,7 @@ TEST(FleetMoves, AnAnswerWithMoreIdsThanANoteCarriesStays) {
   body["aqua"] = {{"request", "r"}, {"turn", 1}};
   http::SseReader reader;
   std::vector<std::uint32_t> ids;
-  std::string told;
+  std::string told, reason;
   bool ordered = false;
   const auto nothing = [](std::string_view, auto) { return http::Heard::something; };
   const auto hear = [&](std::string_view data) {
@@ -208,6 +208,7 @@ TEST(FleetMoves, AnAnswerWithMoreIdsThanANoteCarriesStays) {
     const Json event = Json::parse(data);
     if (event.contains("aqua")) {
       told = event.at("aqua").at("event");
+      reason = event.at("aqua").at("reason");
       return;
     }
     ids.push_back(event.at("choices").at(0).at("token_ids").at(0));
@@ -225,6 +226,7 @@ TEST(FleetMoves, AnAnswerWithMoreIdsThanANoteCarriesStays) {
       });
   EXPECT_TRUE(reply.ok());
   EXPECT_EQ(told, "reported");
+  EXPECT_EQ(reason, "outgrown");
   EXPECT_EQ(ids, reference_answer(prompt, 4, kTokens).ids);
 }
 

@@ -12,6 +12,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "examples/fleet"))
 from play.picture import Chart, page, svg  # noqa: E402
 from play.process import Failure  # noqa: E402
+from play.report import words_of  # noqa: E402
 from play.trace import in_use, read_trace, write_trace  # noqa: E402
 from play.watch import EnginesInUse  # noqa: E402
 
@@ -95,6 +96,15 @@ class Page(unittest.TestCase):
 
     def test_what_did_not_run_has_no_picture(self):
         self.assertNotIn("<svg", page({}, ""))
+
+
+class Words(unittest.TestCase):
+    def test_tell_why_moves_failed_and_of_none_nothing(self):
+        load = {"answers": 1, "wrong": [], "moves": {"kv done": 1}, "failures": {"kv no_room": 2}, "recoveries": 0}
+        words, good = words_of({"load": load, "goals": []})
+        self.assertTrue(good)
+        self.assertIn("Why moves failed: 2 by kv no_room.", words)
+        self.assertNotIn("Why", words_of({"load": load | {"failures": {}}, "goals": []})[0])
 
 
 if __name__ == "__main__":

@@ -43,13 +43,18 @@ Place::~Place() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-Keeper::Keeper() : child_({AQUA_KEEPER_PROGRAM, "--socket", place_.keeper()}) {
-  EXPECT_NE(child_.read_line().find("listening"), std::string::npos);
+Keeper::Keeper() {
+  start_again();
+}
+
+void Keeper::start_again() {
+  child_.emplace(std::vector<std::string>{AQUA_KEEPER_PROGRAM, "--socket", place_.keeper()});
+  EXPECT_NE(child_->read_line().find("listening"), std::string::npos);
 }
 
 void Keeper::kill() {
-  child_.signal(SIGKILL);
-  EXPECT_EQ(child_.wait(), 128 + SIGKILL);
+  child_->signal(SIGKILL);
+  EXPECT_EQ(child_->wait(), 128 + SIGKILL);
 }
 
 bool Keeper::holds_nothing() const {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -47,10 +48,12 @@ class Keeper {
   [[nodiscard]] bool holds_nothing() const;
   // By SIGKILL; its pools end with it.
   void kill();
+  // Another one, at the same socket.
+  void start_again();
 
  private:
   Place place_;
-  aqua::testing::ChildProcess child_;
+  std::optional<aqua::testing::ChildProcess> child_;
 };
 
 class FleetEngine {

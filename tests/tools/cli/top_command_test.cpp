@@ -24,6 +24,10 @@ TopSources some() {
           .metrics =
               "aqua_router_moves_total{kind=\"kv\",outcome=\"done\"} 7\n"
               "aqua_router_moves_total{kind=\"kv\",outcome=\"failed\"} 2\n"
+              "aqua_router_moves_total{kind=\"kv\",outcome=\"ended\"} 5\n"
+              "aqua_router_move_failures_total{kind=\"kv\",reason=\"no_room\"} 2\n"
+              "aqua_router_move_failures_total{kind=\"kv\",reason=\"died\"} 0\n"
+              "aqua_router_move_failures_total{kind=\"tokens\",reason=\"\u001b[31m\"} 1\n"
               "aqua_router_moves_total{kind=\"tokens\",outcome=\"done\"} 1\n"
               "aqua_router_move_seconds_count{kind=\"kv\"} 7\n"
               "aqua_router_move_seconds_sum{kind=\"kv\"} 0.14\n",
@@ -39,6 +43,9 @@ TEST(Top, ShowsEnginesRequestsMovesAndLentMemory) {
   EXPECT_THAT(*text, HasSubstr("no answer?[31m")) << "nothing that a terminal obeys";
   EXPECT_THAT(*text,
               HasSubstr("by kv                             7          2       20.0          -"));
+  EXPECT_THAT(*text, HasSubstr("\n    no_room: 2\n"));
+  EXPECT_THAT(*text, Not(HasSubstr("died")));
+  EXPECT_THAT(*text, HasSubstr("\n    ?[31m: 1\n"));
   EXPECT_THAT(*text, HasSubstr("quiet                          busy         64"));
   EXPECT_LT(text->find("cmpl-2"), text->find("cmpl-1")) << "the largest first";
 }
@@ -71,6 +78,8 @@ TEST(Top, ScriptsGetAnObjectALine) {
   EXPECT_EQ(all.at("requests")[1].at("moves_to"), "b");
   EXPECT_EQ(all.at("moves")[0].at("kind"), "kv");
   EXPECT_EQ(all.at("moves")[0].at("done"), 7);
+  EXPECT_EQ(all.at("moves")[0].at("ended"), 5);
+  EXPECT_EQ(all.at("moves")[0].at("failures"), nlohmann::json({{"no_room", 2}}));
   EXPECT_DOUBLE_EQ(all.at("moves")[0].at("seconds").get<double>(), 0.02);
   EXPECT_TRUE(all.at("moves")[1].at("seconds").is_null());
   EXPECT_EQ(all.at("memory").at("loans").size(), 1U);

@@ -12,6 +12,8 @@
 
 #include "tests/tools/router/live.hpp"
 #include "tests/tools/router/scripted_engine.hpp"
+#include "tools/router/observe/metrics.hpp"
+#include "tools/router/serve/admin.hpp"
 
 namespace aqua::router::test {
 namespace {
@@ -54,7 +56,7 @@ TEST(Fleet, AMoveThatWasDoneWhenItsDestinationWentDownGetsAnotherPlace) {
   ASSERT_TRUE(await(*mail, OrderKind::move));
   b.reset();
   ASSERT_TRUE(await(*mail, OrderKind::gone));
-  fleet->move_over(id, 0, migration::Kind::tokens, true);
+  fleet->move_over(id, 0, migration::Kind::tokens, MoveEnd::done);
   const auto again = await(*mail, OrderKind::place);
   ASSERT_TRUE(again) << "else it waits for ever";
   EXPECT_EQ(again->request, id);
@@ -82,7 +84,7 @@ TEST(Fleet, ARequestThatGoesOnWhereItsKvIsIsLeftThere) {
   ASSERT_TRUE(await(*mail, OrderKind::move));
   a.reset();
   ASSERT_TRUE(await(*mail, OrderKind::gone));
-  fleet->move_over(id, 0, migration::Kind::kv, false);
+  fleet->move_over(id, 0, migration::Kind::kv, MoveEnd::died);
   fleet->goes_on_at(id, "b");
   const auto requests = fleet->requests();
   ASSERT_EQ(requests.size(), 1U);
@@ -90,7 +92,7 @@ TEST(Fleet, ARequestThatGoesOnWhereItsKvIsIsLeftThere) {
   EXPECT_TRUE(requests.front().by_operator);
   EXPECT_EQ(fleet->counts().recoveries, 1U);
   EXPECT_EQ(fleet->counts().waiting, 0U);
-  EXPECT_EQ(fleet->counts().moves_failed[static_cast<std::size_t>(migration::Kind::kv)], 1U);
+  EXPECT_EQ(fleet->counts().moves.failed(migration::Kind::kv), 1U);
   fleet->leave(id);
   EXPECT_TRUE(fleet->requests().empty());
 }
@@ -113,7 +115,7 @@ TEST(Fleet, ARequestThatAnOperatorMovedLeavesAnEngineThatIsSilent) {
   ASSERT_TRUE(fleet->resume("b").ok());
   ASSERT_TRUE(fleet->move("r", "b").ok());
   ASSERT_TRUE(await(*mail, OrderKind::move));
-  fleet->move_over(id, 0, migration::Kind::tokens, true);
+  fleet->move_over(id, 0, migration::Kind::tokens, MoveEnd::done);
   ASSERT_TRUE(fleet->drain("a").ok());
   const auto other = fleet->arrive({.name = "other", .tokens = 10, .mail = others}).value();
   ASSERT_TRUE(await(*others, OrderKind::place));
@@ -127,8 +129,10 @@ TEST(Fleet, ARequestThatAnOperatorMovedLeavesAnEngineThatIsSilent) {
 }
 
 // The pool's keeper may be dead, and every further move by KV would fail.
-TEST(Fleet, APlanMovesARequestByTokensAfterItsMoveByKvHasFailed) {
-  const ScriptedEngine a, b;
+TEST(Fleet, APlanMovesARequestByTokensAfterItsMoveByKvHasFailedForGood) {
+  ScriptedEngine a, b;
+  a.be({.pool = R"({"pool":"p","role":"a"})"});
+  b.be({.pool = R"({"pool":"p","role":"b"})"});
   FleetOptions options;
   options.health = options.epoch = std::chrono::milliseconds(20);
   const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b.url())}).value();
@@ -144,16 +148,91 @@ TEST(Fleet, APlanMovesARequestByTokensAfterItsMoveByKvHasFailed) {
   const auto by_kv = await(*mail, OrderKind::move);
   ASSERT_TRUE(by_kv);
   EXPECT_FALSE(by_kv->by_tokens);
-  fleet->move_over(id, by_kv->plan, migration::Kind::kv, false, "the keeper is away");
+  fleet->move_over(id, by_kv->plan, migration::Kind::kv, MoveEnd::not_yet);
+  const auto soon = await(*mail, OrderKind::move);
+  ASSERT_TRUE(soon);
+  EXPECT_FALSE(soon->by_tokens) << "what passes is tried again";
+  EXPECT_EQ(fleet->requests().front().failed_as, "not_yet");
+  fleet->move_over(id, soon->plan, migration::Kind::kv, MoveEnd::no_pool, "the keeper is away");
   const auto again = await(*mail, OrderKind::move);
   ASSERT_TRUE(again);
   EXPECT_TRUE(again->by_tokens);
-  fleet->move_over(id, again->plan, migration::Kind::tokens, true);
+  fleet->move_over(id, again->plan, migration::Kind::tokens, MoveEnd::done);
   ASSERT_TRUE(fleet->resume("a").ok());
   ASSERT_TRUE(fleet->drain("b").ok());
   const auto back = await(*mail, OrderKind::move);
   ASSERT_TRUE(back);
   EXPECT_FALSE(back->by_tokens);
+  fleet->leave(id);
+}
+
+// Its keeper dies, and another one is there later; the engine itself is up all the time.
+TEST(Fleet, ThatAnEnginesPoolIsAwayOrBackIsHeardWithItsHealth) {
+  ScriptedEngine a, b;
+  a.be({.pool = R"({"pool":"p","role":"a"})"});
+  b.be({.pool = R"({"pool":"p","role":"b"})"});
+  FleetOptions options;
+  options.health = std::chrono::milliseconds(20);
+  const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b.url())}).value();
+  ASSERT_TRUE(becomes([&] {
+    return std::ranges::all_of(fleet->engines(), [](const auto& one) { return one.state == "up"; });
+  }));
+  auto mail = std::make_shared<Mailbox>(100);
+  ASSERT_TRUE(fleet->drain("b").ok());
+  const auto id = fleet->arrive({.name = "r", .tokens = 10, .mail = mail}).value();
+  ASSERT_TRUE(await(*mail, OrderKind::place));
+  ASSERT_TRUE(fleet->resume("b").ok());
+  b.be({.pool = R"({"pool":"p","role":"b","away":true})"});
+  ASSERT_TRUE(becomes([&] { return fleet->engines().at(1).pool_away; }));
+  EXPECT_EQ(fleet->engines().at(1).state, "up");
+  ASSERT_TRUE(fleet->move("r", "b").ok());
+  const auto without = await(*mail, OrderKind::move);
+  ASSERT_TRUE(without);
+  EXPECT_TRUE(without->by_tokens);
+  fleet->move_over(id, 0, migration::Kind::tokens, MoveEnd::done);
+  b.be({.pool = R"({"pool":"p","role":"b"})"});
+  ASSERT_TRUE(becomes([&] { return !fleet->engines().at(1).pool_away; }));
+  ASSERT_TRUE(fleet->move("r", "a").ok());
+  const auto back = await(*mail, OrderKind::move);
+  ASSERT_TRUE(back);
+  EXPECT_FALSE(back->by_tokens);
+  fleet->leave(id);
+}
+
+// What operators are shown of moves: the last one first, and the count of each reason.
+TEST(Fleet, AMoveThatIsOverIsShownWithItsReason) {
+  ScriptedEngine a, b;
+  const auto fleet = Fleet::open({}, {door_of("a", a.url()), door_of("b", b.url())}).value();
+  ASSERT_TRUE(becomes([&] {
+    return std::ranges::all_of(fleet->engines(), [](const auto& one) { return one.state == "up"; });
+  }));
+  auto mail = std::make_shared<Mailbox>(100);
+  ASSERT_TRUE(fleet->drain("b").ok());
+  const auto id = fleet->arrive({.name = "r", .tokens = 10, .mail = mail}).value();
+  ASSERT_TRUE(await(*mail, OrderKind::place));
+  ASSERT_TRUE(fleet->resume("b").ok());
+  ASSERT_TRUE(fleet->move("r", "b").ok());
+  fleet->move_over(id, 0, migration::Kind::kv, MoveEnd::no_room, "engine b: it has no room");
+  ASSERT_TRUE(fleet->move("r", "b").ok());
+  fleet->move_over(id, 0, migration::Kind::kv, MoveEnd::ended, "not asked for");
+  const auto moves = fleet->last_moves();
+  ASSERT_EQ(moves.size(), 2U);
+  EXPECT_EQ(moves[0].end, MoveEnd::ended);
+  EXPECT_EQ(moves[0].why, "") << "it is no failure";
+  EXPECT_EQ(moves[1].end, MoveEnd::no_room);
+  EXPECT_EQ(moves[1].why, "engine b: it has no room");
+  EXPECT_EQ(moves[1].from, "a");
+  EXPECT_EQ(moves[1].to, "b");
+  const Json shown = Json::parse(move_list(fleet->counts().moves, moves));
+  EXPECT_EQ(shown.at("moves")[0].at("failed").at("no_room"), 1);
+  EXPECT_EQ(shown.at("moves")[0].at("failed").at("died"), 0);
+  EXPECT_EQ(shown.at("moves")[0].at("ended"), 1);
+  EXPECT_EQ(shown.at("last")[1].at("end"), "no_room");
+  const std::string metrics = render_metrics({}, fleet->counts(), fleet->engines());
+  for (const char* line : {R"(aqua_router_moves_total{kind="kv",outcome="failed"} 1)",
+                           R"(aqua_router_moves_total{kind="kv",outcome="ended"} 1)",
+                           R"(aqua_router_move_failures_total{kind="kv",reason="no_room"} 1)"})
+    EXPECT_NE(metrics.find(line), std::string::npos) << line << " in\n" << metrics;
   fleet->leave(id);
 }
 

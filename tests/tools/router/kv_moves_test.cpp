@@ -18,6 +18,11 @@ Result<std::optional<MoveWord>> said(const char* data) {
 
 TEST(KvMoves, AnEngineIsOfAPoolOnlyIfItSaysAllOfIt) {
   EXPECT_EQ(parse_pool(R"({"pool":"/run/k#p","role":"a"})"), (PoolDoor{"/run/k#p", "a"}));
+  EXPECT_FALSE(parse_pool(R"({"pool":"p","role":"a","away":false})").away);
+  for (const char* away : {"true", "1", "null"}) {
+    const std::string body = std::string(R"({"pool":"p","role":"a","away":)") + away + "}";
+    EXPECT_EQ(parse_pool(body), (PoolDoor{"p", "a", true})) << "it may not be there";
+  }
   for (const char* body : {"", "[]", "{}", R"({"pool":"p"})", R"({"role":"a"})",
                            R"({"pool":5,"role":"a"})", R"({"pool":"","role":"a"})"})
     EXPECT_EQ(parse_pool(body), PoolDoor{}) << body;
@@ -43,6 +48,11 @@ TEST(KvMoves, WordsAreReadAndTokensAreNone) {
   const auto failed = said(R"({"aqua":{"event":"failed","why":"no room"}})");
   ASSERT_TRUE(failed.ok() && *failed);
   EXPECT_EQ((*failed)->why, "no room");
+  EXPECT_FALSE((*failed)->reason);
+  const auto full = said(R"({"aqua":{"event":"failed","reason":"no_room"}})");
+  ASSERT_TRUE(full.ok() && *full);
+  EXPECT_EQ((*full)->reason, MoveEnd::no_room);
+  EXPECT_FALSE((*said(R"({"aqua":{"event":"failed","reason":"tired"}})"))->reason);
   EXPECT_EQ((*said(R"({"aqua":{"event":"asked"}})"))->what, What::asked);
   EXPECT_EQ((*said(R"({"aqua":{"event":"reported"}})"))->what, What::reported);
   for (const char* data : {"[DONE]", R"({"choices":[]})", R"({"choices":[{"text":"\"aqua\""}]})"}) {

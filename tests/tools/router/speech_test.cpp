@@ -271,6 +271,10 @@ TEST(Gate, RefusesBodiesUnread) {
 TEST(Gate, RolesAreTheCoordinators) {
   using access::Role;
   EXPECT_EQ(role_for("GET", "/healthz"), Role::none);
+  for (const char* path : {"/", "/router.js", "/dashboard.css"}) {
+    EXPECT_EQ(role_for("GET", path), Role::none) << path;
+    EXPECT_EQ(role_for("POST", path), Role::operator_) << path;
+  }
   EXPECT_EQ(role_for("GET", "/metrics"), Role::read_only);
   EXPECT_EQ(role_for("GET", "/v1/models"), Role::read_only);
   EXPECT_EQ(role_for("POST", "/v1/chat/completions"), Role::engine);

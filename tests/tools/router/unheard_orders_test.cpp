@@ -15,8 +15,8 @@
 namespace aqua::router::test {
 namespace {
 
-constexpr std::uint32_t kTokens = 60;
-constexpr std::uint32_t kBefore = 20;  // tokens that the source says before it holds
+constexpr std::uint32_t kUnheardTokens = 60;
+constexpr std::uint32_t kBeforeHold = 20;  // tokens that the source says before it holds
 constexpr const char* kBusy = ": busy\n\n";
 
 std::string word(const char* said) {
@@ -38,13 +38,13 @@ class UnheardOrders : public ::testing::Test {
     }
     router_.emplace(std::vector{a_.url(), b_.url()}, std::vector<std::string>{"--hold", hold});
     answer_ = std::async(std::launch::async, [this] {
-      return ask(router_->url(), request_of(prompt_, 5, kTokens), "/v1/completions",
+      return ask(router_->url(), request_of(prompt_, 5, kUnheardTokens), "/v1/completions",
                  [this](const Answer& so_far) {
                    told_ = so_far.ids.size();
                    return !leaves_;
                  });
     });
-    EXPECT_TRUE(becomes([&] { return told_ == kBefore; }));
+    EXPECT_TRUE(becomes([&] { return told_ == kBeforeHold; }));
   }
   ~UnheardOrders() override {
     const std::lock_guard lock(mu_);
@@ -60,7 +60,7 @@ class UnheardOrders : public ::testing::Test {
 
   std::string say(std::uint32_t token) {
     std::unique_lock lock(mu_);
-    if (token == kBefore && asks_ > 0) return --asks_, word(R"({"event":"asked"})");
+    if (token == kBeforeHold && asks_ > 0) return --asks_, word(R"({"event":"asked"})");
     if (token != holds_at_ || resumed_) return "";
     changed_.wait_for(lock, std::chrono::milliseconds(20));
     return kBusy;
@@ -105,8 +105,8 @@ class UnheardOrders : public ::testing::Test {
   std::vector<Json> orders_{};
   bool reserved_ = false, resumed_ = false, over_ = false;
   bool asks_after_resume_ = false, sleeps_ = false, answers_ = false;
-  int asks_ = 0;  // before its token kBefore
-  std::uint32_t holds_at_ = kBefore;
+  int asks_ = 0;  // before its token kBeforeHold
+  std::uint32_t holds_at_ = kBeforeHold;
   int loses_ = 0;  // orders to resume
   int swept_ = 0;
   std::atomic<std::size_t> told_{0};
@@ -120,7 +120,7 @@ class UnheardOrders : public ::testing::Test {
 
 TEST_F(UnheardOrders, ASourceThatDoesNotAnswerIsToldToSpeakOn) {
   order_move();
-  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kTokens));
+  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kUnheardTokens));
   const auto told = orders();
   ASSERT_GE(told.size(), 2U);
   EXPECT_EQ(told.at(0).at("order"), "move");
@@ -153,7 +153,7 @@ TEST_F(UnheardOrders, ASourceThatLosesTheWordToSpeakOnIsToldItAgain) {
   }
   order_move();
   EXPECT_TRUE(becomes([&] { return orders().size() == 4; }));
-  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kTokens));
+  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kUnheardTokens));
   const auto told = orders();
   ASSERT_EQ(told.size(), 4U);
   for (std::size_t i = 1; i < told.size(); ++i) {
@@ -169,7 +169,7 @@ TEST_F(UnheardOrders, ASourceThatAsksBehindAMoveIsToldWhichMovesAreOver) {
     asks_after_resume_ = true;
   }
   order_move();
-  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kTokens));
+  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kUnheardTokens));
   const auto told = orders();
   ASSERT_EQ(told.size(), 3U);
   EXPECT_EQ(told.at(2).at("order"), "resume");
@@ -181,10 +181,11 @@ TEST_F(UnheardOrders, ASourceThatAsksWithoutEndIsToldOneThingAtATime) {
   {
     const std::lock_guard lock(mu_);
     asks_ = 50;
-    holds_at_ = kBefore + 1;
+    holds_at_ = kBeforeHold + 1;
     sleeps_ = true;
   }
-  ASSERT_TRUE(becomes([&] { return told_ == kBefore + 1; })) << "the router has heard all of it";
+  ASSERT_TRUE(becomes([&] { return told_ == kBeforeHold + 1; }))
+      << "the router has heard all of it";
   ASSERT_TRUE(becomes([&] { return !orders().empty(); }));
   EXPECT_EQ(orders().size(), 1U);
   {
@@ -200,7 +201,7 @@ TEST_F(UnheardOrders, ASourceThatAsksWithoutEndIsToldOneThingAtATime) {
     const std::lock_guard lock(mu_);
     sleeps_ = false;
   }
-  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kTokens));
+  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kUnheardTokens));
 }
 
 // No move fails by the clock.
@@ -230,7 +231,7 @@ TEST_F(UnheardOrders, ASourceThatAsksWithoutAMoveIsToldToSpeakOn) {
     const std::lock_guard lock(mu_);
     asks_ = 1;
   }
-  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kTokens));
+  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kUnheardTokens));
   const auto told = orders();
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told.at(0).at("order"), "resume");

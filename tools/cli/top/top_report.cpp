@@ -49,6 +49,17 @@ double sum_of(const std::string& metrics, const std::string& name, const char* k
   return std::isfinite(sum) ? sum : 0;
 }
 
+// Moves of a kind that failed, by reason; what did not happen is left out.
+Json failures_of(const std::string& metrics, const char* kind) {
+  Json failures = Json::object();
+  for (const auto& sample : http::find_metric(metrics, "aqua_router_move_failures_total")) {
+    const auto of = sample.labels.find("kind"), reason = sample.labels.find("reason");
+    if (of == sample.labels.end() || of->second != kind || reason == sample.labels.end()) continue;
+    if (std::isfinite(sample.value) && sample.value > 0) failures[reason->second] = sample.value;
+  }
+  return failures;
+}
+
 // Of a histogram; null where nothing is in it.
 Json mean_of(const std::string& metrics, const std::string& name, const char* kind) {
   const double count = sum_of(metrics, name + "_count", kind, nullptr);
@@ -67,6 +78,8 @@ Result<Fleet> fleet_of(const TopSources& sources) {
         {{"kind", kind},
          {"done", sum_of(sources.metrics, kMoves, kind, "done")},
          {"failed", sum_of(sources.metrics, kMoves, kind, "failed")},
+         {"ended", sum_of(sources.metrics, kMoves, kind, "ended")},
+         {"failures", failures_of(sources.metrics, kind)},
          {"seconds", mean_of(sources.metrics, "aqua_router_move_seconds", kind)},
          {"pause_seconds", mean_of(sources.metrics, "aqua_router_move_pause_seconds", kind)}});
   }
@@ -80,14 +93,18 @@ Result<Fleet> fleet_of(const TopSources& sources) {
 }
 
 // Of what others said: nothing that a terminal would obey.
+std::string printable(std::string text, std::size_t most) {
+  text.resize(std::min(text.size(), most));
+  std::ranges::replace_if(
+      text, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
+}
+
 std::string text_in(const Json& object, const char* name, std::size_t most = 24) {
   const auto found = object.find(name);
   if (found == object.end() || !found->is_string() || found->get_ref<const std::string&>().empty())
     return "-";
-  std::string text = found->get<std::string>().substr(0, most);
-  std::ranges::replace_if(
-      text, [](char c) { return c < ' ' || c > '~'; }, '?');
-  return text;
+  return printable(found->get<std::string>(), most);
 }
 
 std::uint64_t number_in(const Json& object, const char* name) {
@@ -146,6 +163,9 @@ Result<std::string> render_top(const TopSources& sources, std::size_t most) {
     row(out, concat("by ", text_in(kind, "kind")), with_digits(kind.at("done").get<double>(), 0),
         with_digits(kind.at("failed").get<double>(), 0), milliseconds(kind.at("seconds")),
         milliseconds(kind.at("pause_seconds")));
+    for (const auto& [reason, count] : kind.at("failures").items())
+      out << "    " << printable(reason, kMostFault) << ": " << with_digits(count.get<double>(), 0)
+          << '\n';
   }
   if (fleet.memory.is_object()) {
     out << '\n';

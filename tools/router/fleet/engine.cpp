@@ -121,6 +121,12 @@ Result<void> ask_health(const EngineDoor& door, const std::stop_token& stop) {
   return {};
 }
 
+Result<PoolDoor> ask_pool(const EngineDoor& door, const std::stop_token& stop) {
+  http::HttpClient client = client_of(door, kPatience, stop);
+  AQUA_ASSIGN(const std::string pool, get(client, kPoolPath));
+  return parse_pool(pool);
+}
+
 Result<EngineFacts> ask_facts(const EngineDoor& door, const std::stop_token& stop) {
   http::HttpClient client = client_of(door, kPatience, stop);
   AQUA_ASSIGN(const std::string models, get(client, "/v1/models"));

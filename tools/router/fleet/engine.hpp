@@ -19,7 +19,7 @@
 
 namespace aqua::router {
 
-// Where it is and how it is spoken to: the same for as long as it is up.
+// Where it is and how it is spoken to: the same for as long as it is up, but for its pool.
 struct EngineDoor {
   std::string name{};
   http::EngineUrl url{};
@@ -32,7 +32,8 @@ struct EngineDoor {
 
 // Whether KV can be handed over from one to the other.
 [[nodiscard]] inline bool share_a_pool(const EngineDoor& a, const EngineDoor& b) {
-  return !a.kv.pool.empty() && a.kv.pool == b.kv.pool && a.kv.role != b.kv.role;
+  return !a.kv.pool.empty() && a.kv.pool == b.kv.pool && a.kv.role != b.kv.role && !a.kv.away &&
+         !b.kv.away;
 }
 
 // What it says of itself.
@@ -52,6 +53,8 @@ struct EngineFacts {
 [[nodiscard]] Result<EngineFacts> ask_facts(const EngineDoor& door, const std::stop_token& stop);
 // Whether it answers at all: GET /health. As ask_facts().
 [[nodiscard]] Result<void> ask_health(const EngineDoor& door, const std::stop_token& stop);
+// What it says of its pool now. As ask_facts(); unavailable where it says nothing of one.
+[[nodiscard]] Result<PoolDoor> ask_pool(const EngineDoor& door, const std::stop_token& stop);
 // The ids of the prompt, by the engine's own tokenizer and template. As ask_facts();
 // invalid_argument: the engine does not take it, and says why. cancelled: by `stop`.
 [[nodiscard]] Result<std::vector<TokenId>> ask_ids(const EngineDoor& door, Asked asked,

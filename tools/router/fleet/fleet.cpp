@@ -14,6 +14,12 @@ namespace aqua::router {
 using packing::EngineId;
 using packing::RequestId;
 
+namespace {
+
+constexpr std::size_t kLastMoves = 50;
+
+}  // namespace
+
 Fleet::Fleet(const FleetOptions& options, std::unique_ptr<packing::Packer> packer)
     : options_(options),
       packer_(std::move(packer)),
@@ -160,16 +166,29 @@ RequestId Fleet::again(RequestId old, const std::string& name, FaultKind kind,
   return id;
 }
 
-void Fleet::move_over(RequestId id, std::uint64_t plan, migration::Kind kind, bool done,
+void Fleet::move_over(RequestId id, std::uint64_t plan, migration::Kind kind, MoveEnd end,
                       const std::string& why) {
+  const bool done = end == MoveEnd::done;
   const MutexLock lock(mu_);
-  ++(done ? counts_.moves : counts_.moves_failed)[static_cast<std::size_t>(kind)];
+  counts_.moves.add(kind, end);
   moving_.erase(id);
   const auto found = requests_.find(id);
   if (found != requests_.end()) {
     Request& request = found->second;
-    request.move_failed = done ? "" : why;
-    request.kv_failed = !done && (request.kv_failed || kind == migration::Kind::kv);
+    last_moves_.push_front({.request = request.who.name,
+                            .from = name_of(request.at),
+                            .to = name_of(request.to),
+                            .why = is_failure(end) ? why : "",
+                            .kind = kind,
+                            .end = end,
+                            .by_operator = plan == 0,
+                            .took = std::chrono::duration_cast<std::chrono::milliseconds>(
+                                Clock::now() - request.ordered),
+                            .at = std::chrono::system_clock::now()});
+    if (last_moves_.size() > kLastMoves) last_moves_.pop_back();
+    request.move_failed = is_failure(end) ? why : "";
+    request.last_move = end;
+    request.next_move = next_by(request.next_move, kind, end);
     if (plan == 0 && done && !request.pinned) {
       (void)packer_->ended(id);
       request.pinned = true;
@@ -235,27 +254,32 @@ Result<void> Fleet::move(const std::string& name, const std::string& to, bool by
   if (request.to != packing::no_engine) return refuse("it moves already");
   if (request.at == engine->id) return refuse("it is there");
   request.to = engine->id;
-  order(found->first, OrderKind::move, engine->id, 0, by_tokens);
+  request.ordered = Clock::now();
+  order(found->first, OrderKind::move, engine->id, 0,
+        by_tokens || !share_a_pool_now(request.at, engine->id));
   return {};
 }
 
 std::vector<RequestView> Fleet::requests() const {
   const MutexLock lock(mu_);
   std::vector<RequestView> views;
-  const auto name_of = [&](EngineId id) AQUA_REQUIRES(mu_) {
-    const Engine* engine = find(id);
-    return engine == nullptr ? std::string() : engine->asked.name;
-  };
   for (const auto& [id, request] : requests_) {
-    views.push_back({.name = request.who.name,
-                     .engine = name_of(request.at),
-                     .moves_to = name_of(request.to),
-                     .tokens = std::max(request.who.tokens, request.who.mail->held_tokens.load()),
-                     .by_operator = request.pinned,
-                     .stays = request.who.stays,
-                     .move_failed = request.move_failed});
+    views.push_back(
+        {.name = request.who.name,
+         .engine = name_of(request.at),
+         .moves_to = name_of(request.to),
+         .tokens = std::max(request.who.tokens, request.who.mail->held_tokens.load()),
+         .by_operator = request.pinned,
+         .stays = request.who.stays,
+         .move_failed = request.move_failed,
+         .failed_as = is_failure(request.last_move) ? router::name_of(request.last_move) : ""});
   }
   return views;
+}
+
+std::vector<MoveView> Fleet::last_moves() const {
+  const MutexLock lock(mu_);
+  return {last_moves_.begin(), last_moves_.end()};
 }
 
 FleetCounts Fleet::counts() const {

@@ -19,6 +19,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <stop_token>
@@ -30,6 +31,7 @@
 #include "aqua/packing/packer.hpp"
 #include "aqua/result.hpp"
 #include "base/mutex.hpp"
+#include "tools/router/decide/move_end.hpp"
 #include "tools/router/fleet/engine.hpp"
 #include "tools/router/fleet/sweeps.hpp"
 #include "tools/router/flow/mailbox.hpp"
@@ -52,12 +54,10 @@ enum class FaultKind : std::uint8_t { broke_off, silent, refused, malformed };
 inline constexpr std::array<const char*, 4> kFaultNames{"broke_off", "silent", "refused",
                                                         "malformed"};
 
-// By migration::Kind.
-inline constexpr std::array<const char*, 2> kMoveKindNames{"kv", "tokens"};
-
 struct EngineView {
   std::string name{}, url{}, model{}, dialect{}, state{}, fault{};
   std::string pool{};               // of KV, that it hands over; "": none
+  bool pool_away = false;           // its keeper is
   std::uint64_t told_tokens = 0;    // of KV, as it says; 0: never seen
   std::uint64_t usable_tokens = 0;  // as the packer may fill it now
   std::uint64_t held_tokens = 0;    // of requests on it, both ends of moves
@@ -70,12 +70,23 @@ struct RequestView {
   bool by_operator = false;
   std::string stays{};        // why it cannot move
   std::string move_failed{};  // why its last move failed; "": it did not
+  std::string failed_as{};    // MoveEnd's name of that
+};
+// A move that is over, as operators are shown it.
+struct MoveView {
+  std::string request{}, from{}, to{};
+  std::string why{};  // where it failed
+  migration::Kind kind = migration::Kind::kv;
+  MoveEnd end = MoveEnd::done;
+  bool by_operator = false;
+  std::chrono::milliseconds took{0};           // since it was ordered
+  std::chrono::system_clock::time_point at{};  // when it was over
 };
 struct FleetCounts {
   std::uint64_t requests = 0, waiting = 0;
   std::uint64_t sweeps = 0;            // that no engine has done yet
   std::uint64_t sweeps_forgotten = 0;  // because there were too many
-  std::array<std::uint64_t, kMoveKindNames.size()> moves{}, moves_failed{};  // by Kind
+  MoveCounts moves{};
   std::uint64_t recoveries = 0, plans = 0;
 };
 
@@ -109,7 +120,7 @@ class Fleet {
              const std::string& why);
   // The move by `plan` is over; 0: an operator's. `kind`: as it was made, or meant to be. `why` it
   // failed, for operators.
-  void move_over(packing::RequestId request, std::uint64_t plan, migration::Kind kind, bool done,
+  void move_over(packing::RequestId request, std::uint64_t plan, migration::Kind kind, MoveEnd end,
                  const std::string& why = {});
   // The request's engine has died, and it goes on at `engine`, which had its KV: plans leave it
   // there.
@@ -131,6 +142,8 @@ class Fleet {
 
   [[nodiscard]] std::vector<EngineView> engines() const;
   [[nodiscard]] std::vector<RequestView> requests() const;
+  // Those that were over last, the latest first.
+  [[nodiscard]] std::vector<MoveView> last_moves() const;
   [[nodiscard]] FleetCounts counts() const;
   // The model that is served, and its longest sequence; unavailable until an engine has told.
   [[nodiscard]] Result<std::shared_ptr<const EngineDoor>> model() const;
@@ -153,10 +166,11 @@ class Fleet {
     Newcomer who{};
     packing::EngineId at{}, to{};
     std::string move_failed{};
-    bool pinned = false;  // an operator's
-    bool parked = false;  // larger than every engine while some are shy
-    // A move by KV has failed, and none was done since: plans move it by tokens.
-    bool kv_failed = false;
+    MoveEnd last_move = MoveEnd::done;
+    Clock::time_point ordered{};    // its last move
+    MoveBy next_move = MoveBy::kv;  // a plan's
+    bool pinned = false;            // an operator's
+    bool parked = false;            // larger than every engine while some are shy
   };
   struct PendingMove {
     packing::Move move{};
@@ -168,14 +182,18 @@ class Fleet {
   // fleet_engines.cpp
   void watch(packing::EngineId id, const std::stop_token& stop);
   void seen(packing::EngineId id, EngineFacts facts);
+  void ask_pool_again(packing::EngineId id, const std::stop_token& stop);
   void missed(packing::EngineId id, const Error& why);
   [[nodiscard]] std::vector<std::shared_ptr<const EngineDoor>> of_pool(
       const std::string& pool) const;
+  [[nodiscard]] bool share_a_pool_now(packing::EngineId a, packing::EngineId b) const
+      AQUA_REQUIRES(mu_);
   [[nodiscard]] std::string unlike(const EngineFacts& facts) const AQUA_REQUIRES(mu_);
   void down(Engine& engine) AQUA_REQUIRES(mu_);
   void set_capacities() AQUA_REQUIRES(mu_);
   [[nodiscard]] Engine* find(const std::string& name) AQUA_REQUIRES(mu_);
   [[nodiscard]] const Engine* find(packing::EngineId id) const AQUA_REQUIRES(mu_);
+  [[nodiscard]] std::string name_of(packing::EngineId id) const AQUA_REQUIRES(mu_);  // "": none
 
   // fleet.cpp
   void blame(Engine& engine, packing::RequestId request, FaultKind kind, const std::string& why)
@@ -203,6 +221,7 @@ class Fleet {
   std::map<packing::RequestId, Request> requests_ AQUA_GUARDED_BY(mu_);
   std::vector<PendingMove> pending_ AQUA_GUARDED_BY(mu_);                    // of later stages
   std::map<packing::RequestId, std::uint32_t> moving_ AQUA_GUARDED_BY(mu_);  // their stages
+  std::deque<MoveView> last_moves_ AQUA_GUARDED_BY(mu_);                     // the latest first
   std::string model_ AQUA_GUARDED_BY(mu_);
   std::vector<TokenId> fingerprint_ AQUA_GUARDED_BY(mu_);
   std::shared_ptr<const EngineDoor> first_ AQUA_GUARDED_BY(mu_);  // that told of the model

@@ -26,8 +26,11 @@ void Fleet::watch(EngineId id, const std::stop_token& stop) {
     if (known) {
       const auto health = ask_health(door, stop);
       if (health.ok()) {
-        const MutexLock lock(mu_);
-        engines_.at(id).missed = 0;
+        {
+          const MutexLock lock(mu_);
+          engines_.at(id).missed = 0;
+        }
+        ask_pool_again(id, stop);
       } else {
         missed(id, health.error());
       }
@@ -81,6 +84,31 @@ void Fleet::seen(EngineId id, EngineFacts facts) {
   if (engine.draining) (void)packer_->drain(id);
   wanted_ = true;
   changed_.notify_all();
+}
+
+// The keeper of a pool may go and come back while its engines are up. Who has none is not asked:
+// it does not know the path. No answer says nothing new; health is asked for beside.
+void Fleet::ask_pool_again(EngineId id, const std::stop_token& stop) {
+  std::shared_ptr<const EngineDoor> before;
+  {
+    const MutexLock lock(mu_);
+    before = engines_.at(id).door;
+  }
+  if (!before || before->kv.pool.empty()) return;
+  const auto said = ask_pool(*before, stop);
+  if (!said.ok() || said->pool.empty() || *said == before->kv) return;
+  const MutexLock lock(mu_);
+  Engine& engine = engines_.at(id);
+  if (engine.door != before) return;
+  EngineDoor door = *before;
+  door.kv = *said;
+  engine.door = std::make_shared<const EngineDoor>(std::move(door));
+}
+
+bool Fleet::share_a_pool_now(EngineId a, EngineId b) const {
+  const Engine *from = find(a), *to = find(b);
+  return from != nullptr && to != nullptr && from->door && to->door &&
+         share_a_pool(*from->door, *to->door);
 }
 
 void Fleet::missed(EngineId id, const Error& why) {
@@ -143,6 +171,11 @@ Fleet::Engine* Fleet::find(const std::string& name) {
 const Fleet::Engine* Fleet::find(EngineId id) const {
   const auto found = engines_.find(id);
   return found == engines_.end() ? nullptr : &found->second;
+}
+
+std::string Fleet::name_of(EngineId id) const {
+  const Engine* engine = find(id);
+  return engine == nullptr ? std::string() : engine->asked.name;
 }
 
 Result<std::shared_ptr<const EngineDoor>> Fleet::any() {
@@ -217,6 +250,7 @@ std::vector<EngineView> Fleet::engines() const {
       view.model = engine.door->model;
       view.dialect = to_string(engine.door->dialect);
       view.pool = engine.door->kv.pool;
+      view.pool_away = engine.door->kv.away;
       if (const auto status = packer_->engine(id); status.ok()) {
         view.usable_tokens = status->usable_tokens;
         view.held_tokens = status->held_tokens;

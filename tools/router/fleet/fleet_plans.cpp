@@ -88,9 +88,10 @@ void Fleet::begin_move(const PendingMove& pending) {
     return;
   }
   request.to = move.to;
+  request.ordered = Clock::now();
   moving_[move.request] = move.stage;
-  // What failed by KV may fail so for ever: the pool's keeper may be dead.
-  order(move.request, OrderKind::move, move.to, pending.plan, request.kv_failed);
+  order(move.request, OrderKind::move, move.to, pending.plan,
+        request.next_move == MoveBy::tokens || !share_a_pool_now(request.at, move.to));
 }
 
 }  // namespace aqua::router

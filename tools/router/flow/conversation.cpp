@@ -145,6 +145,7 @@ void Conversation::handle(RawPart& part) {
 
 void Conversation::say(Piece& piece) {
   tries_ = 0;
+  if (piece.count > 0) spoke_ = piece.turn;
   if (std::exchange(pauses_, false)) counters_.paused(migration::Kind::kv, Clock::now() - said_);
   said_ = Clock::now();
   counters_.tokens += piece.count;
@@ -161,6 +162,7 @@ void Conversation::say(Piece& piece) {
     words.finish = "length";  // an engine that goes on is cut here
   }
   if (!words.finish.empty()) words.text += stops_.finish();
+  if (words.finish.empty()) begin_what_waits();
   const bool ends = !words.finish.empty();
   if (ends || !words.text.empty() || (asked_.tell_ids && !words.ids.empty()))
     words_.push_back(std::move(words));
@@ -184,7 +186,11 @@ void Conversation::cut_all_but(Turn first, Turn second) {
 void Conversation::finish() {
   relay_.end();
   // Its engines end what they have of the move as their streams are cut, if they are alive.
-  if (here_ && move_ && move_->ordered) sweep(*move_);
+  if (here_ && move_) {
+    move_->end = MoveEnd::ended;
+    end_move(false);
+  }
+  if (here_) give_up_order(MoveEnd::ended, "");
   cut_all_but(kNoTurn, kNoTurn);
   if (std::exchange(here_, false)) fleet_.leave(id_);
 }

@@ -86,9 +86,12 @@ class Conversation {
   void handle(ResumeTold& told);
   void start(const std::shared_ptr<const EngineDoor>& engine, AttemptKind kind, Turn turn);
   void begin_move(const FleetOrder& order);
+  void begin_what_waits();
+  // The order that waits for the answer's begin will not be carried out.
+  void give_up_order(MoveEnd end, const std::string& why);
   void follow(Next next);  // what a death or a give-up of an attempt leads to
   void end_move(bool done);
-  void blame_move(const std::string& engine, const std::string& why);
+  void blame_move(const std::string& engine, MoveEnd end, const std::string& why);
   // Another place is wanted; `engine` is to blame. It is not a name that the move holds, which
   // ends.
   void begin_elsewhere(const std::string& engine, FaultKind kind, const Error& why);
@@ -137,6 +140,7 @@ class Conversation {
     Clock::time_point until{};
     Clock::time_point begun = Clock::now();
     migration::Kind kind = migration::Kind::tokens;
+    MoveEnd end = MoveEnd::too_late;       // where it is not done
     std::string why = "it took too long";  // where it fails
     std::uint64_t answered = 0;            // tokens that the destination was told
     bool warmed_twice = false;
@@ -150,6 +154,13 @@ class Conversation {
     bool orphaned = false;
   };
   std::optional<Move> move_{};
+  // To move by KV, of which the source has none to give before its attempt has said a token.
+  struct Waits {
+    FleetOrder order{};
+    Clock::time_point until{};
+  };
+  std::optional<Waits> waits_{};
+  Turn spoke_ = kNoTurn;    // the attempt that passed a token last
   Turn last_kv_ = kNoTurn;  // the destination of the last move by KV
   struct Resume {
     std::uint64_t number = 0;

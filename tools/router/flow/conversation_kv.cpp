@@ -43,17 +43,20 @@ void Conversation::handle(EngineWord& said) {
       return;
     case MoveWord::What::failed:
       if (!destination) return;
-      blame_move(move_->engine->name, said.word.why);
+      blame_move(move_->engine->name, said.word.reason.value_or(MoveEnd::refused), said.word.why);
       tell(RouterEvent::failed);
       if (move_ && !move_->ordered) tell(RouterEvent::reported);  // the source never knew
       return;
     case MoveWord::What::reported:
       if (!source) return;
-      blame_move(move_->source_engine->name, said.word.why);
+      blame_move(move_->source_engine->name, said.word.reason.value_or(MoveEnd::refused),
+                 said.word.why);
       return tell(RouterEvent::reported);
     case MoveWord::What::asked:
-      if (source) tell(RouterEvent::asked);
-      return;
+      if (!source) return;
+      if (said.word.reason)
+        blame_move(move_->source_engine->name, *said.word.reason, said.word.why);
+      return tell(RouterEvent::asked);
   }
 }
 
@@ -84,11 +87,15 @@ void Conversation::order_unheard() {
 
 void Conversation::handle(OrderUnheard& unheard) {
   if (!move_ || move_->destination != unheard.move) return;
-  blame_move(move_->source_engine->name, unheard.error.message);
+  // An engine that knows the attempt no more has ended it: its last words are on their way.
+  const bool ended = unheard.error.code == Code::not_found;
+  blame_move(move_->source_engine->name, ended ? MoveEnd::ended : MoveEnd::died,
+             unheard.error.message);
   order_unheard();
 }
 
-void Conversation::blame_move(const std::string& engine, const std::string& why) {
+void Conversation::blame_move(const std::string& engine, MoveEnd end, const std::string& why) {
+  move_->end = end;
   move_->why = concat("engine ", engine, ": ", why);
 }
 
@@ -173,7 +180,9 @@ void Conversation::carry_out(const migration::RouterOrder& order) {
       return send(
           destination, plain_order("source_died", {name_, destination}),
           [destination](const Error& error) {
-            return EngineWord{destination, {.what = MoveWord::What::failed, .why = error.message}};
+            return EngineWord{
+                destination,
+                {.what = MoveWord::What::failed, .reason = MoveEnd::died, .why = error.message}};
           });
     case RouterCommand::sweep:
     case RouterCommand::recompute:
@@ -217,11 +226,12 @@ void Conversation::follow_kv(Next next) {
 void Conversation::look_at_kv_move() {
   if (relay_.phase() == Phase::orphaned) return tell(RouterEvent::timed_out);
   if (!move_->ordered) {
-    blame_move(move_->engine->name, "it kept no room in time");
+    blame_move(move_->engine->name, MoveEnd::too_late, "it kept no room in time");
     tell(RouterEvent::failed);
     if (move_) tell(RouterEvent::reported);
   } else if (!*move_->heard) {
-    blame_move(move_->source_engine->name, "it did not answer to the order in time");
+    blame_move(move_->source_engine->name, MoveEnd::too_late,
+               "it did not answer to the order in time");
     order_unheard();
   } else if (!std::exchange(move_->hurried, true) && relay_.other() != kNoTurn) {
     move_->until = Clock::now() + kAfterHurry * options_.hold;

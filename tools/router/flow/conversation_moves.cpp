@@ -16,6 +16,20 @@ FaultKind kind_of(const AttemptDied& died) {
   return FaultKind::broke_off;
 }
 
+MoveEnd end_of(const AttemptDied& died) {
+  switch (kind_of(died)) {
+    case FaultKind::silent:
+      return MoveEnd::too_late;
+    case FaultKind::malformed:
+      return MoveEnd::refused;
+    case FaultKind::refused:  // an engine that is too busy answers 429 or 503
+      return died.status == 429 || died.status >= 500 ? MoveEnd::no_room : MoveEnd::refused;
+    case FaultKind::broke_off:
+      break;
+  }
+  return MoveEnd::died;
+}
+
 // Says that the request is wrong, whoever is asked. Of an answer that goes on it says less: the
 // request was right for the engine that began it.
 bool is_the_clients(int status) {
@@ -65,14 +79,19 @@ void Conversation::handle(FleetOrder& order) {
 
 // By KV where both engines have it in one pool; else by tokens, which any engine can.
 void Conversation::begin_move(const FleetOrder& order) {
-  const bool can = order.engine && asked_.stays.empty() && exact_ && !move_;
+  const bool can = order.engine && asked_.stays.empty() && exact_ && !move_ && !waits_;
   const auto speaker = attempts_.find(relay_.speaker());
   const bool by_kv = can && !order.by_tokens && speaker != attempts_.end() &&
                      share_a_pool(*speaker->second->door(), *order.engine);
+  if (by_kv && spoke_ != relay_.speaker()) {
+    waits_ = Waits{order, Clock::now() + options_.hold};
+    return;
+  }
   const auto kind = by_kv ? migration::Kind::kv : migration::Kind::tokens;
   const Turn turn = !can ? kNoTurn : by_kv ? relay_.receive() : relay_.warm();
   if (turn == kNoTurn)
-    return fleet_.move_over(id_, order.plan, kind, false, "it could not be moved just then");
+    return fleet_.move_over(id_, order.plan, kind, MoveEnd::not_yet,
+                            "it could not be moved just then");
   move_ = Move{.engine = order.engine,
                .plan = order.plan,
                .until = Clock::now() + (by_kv ? options_.hold : options_.warm),
@@ -85,6 +104,17 @@ void Conversation::begin_move(const FleetOrder& order) {
   }
   start(order.engine, by_kv ? AttemptKind::receive : AttemptKind::warm, turn);
   if (by_kv) step("receive");
+}
+
+void Conversation::begin_what_waits() {
+  if (!waits_ || spoke_ != relay_.speaker()) return;
+  begin_move(std::exchange(waits_, std::nullopt)->order);
+}
+
+void Conversation::give_up_order(MoveEnd end, const std::string& why) {
+  if (!waits_) return;
+  const FleetOrder order = std::exchange(waits_, std::nullopt)->order;
+  fleet_.move_over(id_, order.plan, migration::Kind::kv, end, why);
 }
 
 // Of a long answer the first warm-up takes long, and what was said meanwhile would be computed
@@ -110,12 +140,14 @@ void Conversation::end_move(bool done) {
   const Move over = *std::exchange(move_, std::nullopt);
   if (done) counters_.moved(over.kind, Clock::now() - over.begun);
   if (!done && over.ordered) sweep(over);
-  fleet_.move_over(id_, over.plan, over.kind, done, over.why);
+  fleet_.move_over(id_, over.plan, over.kind, done ? MoveEnd::done : over.end, over.why);
 }
 
 void Conversation::follow(Next next) {
   if (move_ && move_->kind == migration::Kind::kv) return follow_kv(next);
   if (next != Next::release && next != Next::move_failed) return;
+  // What was held ends the answer: nothing is left to move.
+  if (move_ && relay_.phase() == Phase::over) move_->end = MoveEnd::ended;
   cut_all_but(relay_.speaker(), kNoTurn);
   end_move(false);
   if (next == Next::move_failed) return;
@@ -136,7 +168,10 @@ void Conversation::handle(AttemptDied& died) {
   }
   if (is_the_clients(died.status) && speaks && relay_.passed() == 0)
     return fail({Code::invalid_argument, std::move(died.error.message)});
-  if (move_) move_->why = died.error.message;
+  if (move_) {
+    move_->end = end_of(died);
+    move_->why = died.error.message;
+  }
   const Next next = relay_.died(turn);
   carry_out();
   if (next == Next::want_place) return begin_elsewhere(engine, kind_of(died), died.error);
@@ -146,6 +181,7 @@ void Conversation::handle(AttemptDied& died) {
 
 void Conversation::begin_elsewhere(const std::string& engine, FaultKind kind, const Error& why) {
   end_move(false);
+  give_up_order(MoveEnd::died, why.message);
   cut_all_but(kNoTurn, kNoTurn);
   if (!goes_on()) {
     const std::string stays = asked_.stays.empty() ? "its tokens were not all told" : asked_.stays;
@@ -161,27 +197,32 @@ void Conversation::begin_elsewhere(const std::string& engine, FaultKind kind, co
 
 void Conversation::drop_attempts(const std::string& engine) {
   // The destination of a move before its source: nobody is to be asked whether it has all.
+  const std::string why = concat("engine ", engine.empty() ? "memory" : engine, " is gone");
+  const MoveEnd end = engine.empty() ? MoveEnd::dropped : MoveEnd::died;
+  if (waits_ && (engine.empty() || waits_->order.engine->name == engine)) give_up_order(end, why);
   std::vector<Turn> turns;
   for (auto at = attempts_.rbegin(); at != attempts_.rend(); ++at) {
     if (engine.empty() || at->second->engine() == engine) turns.push_back(at->first);
   }
   for (const Turn turn : turns) {
-    if (move_) move_->why = concat("engine ", engine.empty() ? "memory" : engine, " is gone");
+    if (move_) {
+      move_->end = end;
+      move_->why = why;
+    }
     const Next next = relay_.died(turn);
     carry_out();
     if (next == Next::want_place && move_ && move_->orphaned) {
       // The fleet may have found it a place already, which was not wanted then.
-      return begin_elsewhere(engine, FaultKind::broke_off,
-                             {Code::unavailable, concat("engine ", engine, " is gone")});
+      return begin_elsewhere(engine, FaultKind::broke_off, {Code::unavailable, why});
     }
     follow(next);
     if (next != Next::want_place) continue;
     end_move(false);
+    give_up_order(end, why);
     place_until_ = Clock::now() + options_.place;
     if (!goes_on()) {
       return fail({Code::unavailable,
-                   concat("engine ", engine.empty() ? "memory" : engine,
-                          " is gone; the answer cannot go on elsewhere: ",
+                   concat(why, "; the answer cannot go on elsewhere: ",
                           asked_.stays.empty() ? "its tokens were not all told" : asked_.stays)});
     }
   }
@@ -191,6 +232,8 @@ void Conversation::drop_attempts(const std::string& engine) {
 void Conversation::look_at_clocks() {
   if (error_ || over()) return;
   const auto now = Clock::now();
+  if (waits_ && now > waits_->until)
+    give_up_order(MoveEnd::not_yet, "its answer did not begin in time");
   if (move_ && now > move_->until) {
     move_->kind == migration::Kind::kv ? look_at_kv_move() : follow(relay_.give_up());
   }

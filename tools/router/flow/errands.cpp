@@ -68,8 +68,9 @@ Result<void> Errands::tell(const EngineCall& call) {
               client_.post(call.path, call.body,
                            [](std::string_view, auto) { return http::Heard::something; }));
   if (reply.status == 200) return {};
-  return Error{Code::unavailable, concat("engine ", engine_->name, ": answers ", reply.status, ": ",
-                                         http::error_text(reply.body))};
+  return Error{reply.status == 404 ? Code::not_found : Code::unavailable,
+               concat("engine ", engine_->name, ": answers ", reply.status, ": ",
+                      http::error_text(reply.body))};
 }
 
 }  // namespace aqua::router

@@ -9,6 +9,7 @@ namespace aqua::router {
 namespace {
 
 using http::Families;
+using migration::Kind;
 using prometheus::ClientMetric;
 using prometheus::MetricType;
 
@@ -78,14 +79,26 @@ std::string render_metrics(const Counters& counters, const FleetCounts& fleet,
   families.add(number(counters.slow_readers));
   families.begin("aqua_router_moves_total", "Moves that are over, by outcome.",
                  MetricType::Counter);
-  for (std::size_t i = 0; i < kMoveKindNames.size(); ++i) {
-    families.add(number(fleet.moves[i]), {{"kind", kMoveKindNames[i]}, {"outcome", "done"}});
-    families.add(number(fleet.moves_failed[i]),
-                 {{"kind", kMoveKindNames[i]}, {"outcome", "failed"}});
+  for (const Kind kind : kMoveKinds) {
+    families.add(number(fleet.moves.of(kind, MoveEnd::done)),
+                 {{"kind", name_of(kind)}, {"outcome", "done"}});
+    families.add(number(fleet.moves.of(kind, MoveEnd::ended)),
+                 {{"kind", name_of(kind)}, {"outcome", "ended"}});
+    families.add(number(fleet.moves.failed(kind)),
+                 {{"kind", name_of(kind)}, {"outcome", "failed"}});
+  }
+  families.begin("aqua_router_move_failures_total", "Moves that failed, by reason.",
+                 MetricType::Counter);
+  for (const Kind kind : kMoveKinds) {
+    for (const MoveEnd end : kMoveFailures) {
+      families.add(number(fleet.moves.of(kind, end)),
+                   {{"kind", name_of(kind)}, {"reason", name_of(end)}});
+    }
   }
   const auto times = [&](const char* name, const char* help, const auto& of) {
     families.begin(name, help, MetricType::Histogram);
-    for (std::size_t i = 0; i < of.size(); ++i) families.add(times_of(of[i], kMoveKindNames[i]));
+    for (const Kind kind : kMoveKinds)
+      families.add(times_of(of[static_cast<std::size_t>(kind)], name_of(kind)));
   };
   times("aqua_router_move_seconds", "From the order of a move until another engine speaks.",
         counters.moves);

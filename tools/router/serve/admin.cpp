@@ -28,6 +28,7 @@ std::string engine_list(const std::vector<EngineView>& engines) {
                     {"model", engine.model},
                     {"dialect", engine.dialect},
                     {"pool", engine.pool},
+                    {"pool_away", engine.pool_away},
                     {"fault", engine.fault},
                     {"told_tokens", engine.told_tokens},
                     {"usable_tokens", engine.usable_tokens},
@@ -47,9 +48,36 @@ std::string request_list(const std::vector<RequestView>& requests) {
                     {"tokens", request.tokens},
                     {"by_operator", request.by_operator},
                     {"stays", request.stays},
-                    {"move_failed", request.move_failed}});
+                    {"move_failed", request.move_failed},
+                    {"move_failed_reason", request.failed_as}});
   }
   return text_of({{"requests", std::move(list)}});
+}
+
+std::string move_list(const MoveCounts& counts, const std::vector<MoveView>& last) {
+  Json kinds = Json::array(), moves = Json::array();
+  for (const migration::Kind kind : kMoveKinds) {
+    Json failed = Json::object();
+    for (const MoveEnd end : kMoveFailures) failed[name_of(end)] = counts.of(kind, end);
+    kinds.push_back({{"kind", name_of(kind)},
+                     {"done", counts.of(kind, MoveEnd::done)},
+                     {"ended", counts.of(kind, MoveEnd::ended)},
+                     {"failed", std::move(failed)}});
+  }
+  for (const MoveView& move : last) {
+    const auto at =
+        std::chrono::duration_cast<std::chrono::milliseconds>(move.at.time_since_epoch());
+    moves.push_back({{"request", move.request},
+                     {"from", move.from},
+                     {"to", move.to},
+                     {"kind", name_of(move.kind)},
+                     {"end", name_of(move.end)},
+                     {"by_operator", move.by_operator},
+                     {"why", move.why},
+                     {"took_ms", move.took.count()},
+                     {"at_ms", at.count()}});
+  }
+  return text_of({{"moves", std::move(kinds)}, {"last", std::move(moves)}});
 }
 
 Result<AskedMove> parse_move(std::string_view body) {

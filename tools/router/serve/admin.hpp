@@ -15,6 +15,8 @@ namespace aqua::router {
 
 [[nodiscard]] std::string engine_list(const std::vector<EngineView>& engines);
 [[nodiscard]] std::string request_list(const std::vector<RequestView>& requests);
+// How many moves of each kind ended how, and the last ones.
+[[nodiscard]] std::string move_list(const MoveCounts& counts, const std::vector<MoveView>& last);
 // What a move's body asks for: {"to": "NAME"}, and perhaps "by": "tokens". invalid_argument.
 struct AskedMove {
   std::string engine{};

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "base/concat.hpp"
+#include "tools/router/serve/page.hpp"
 
 namespace aqua::router {
 namespace {
@@ -47,6 +48,7 @@ std::optional<Refused> refusal_of_body(const HeadView& head, std::size_t most) {
 
 Role role_for(std::string_view method, std::string_view path) {
   if (path == "/healthz" || path == "/readyz") return Role::none;
+  if (method == "GET" && is_of_page(path)) return Role::none;
   if (path.starts_with("/v1/") && path != "/v1/models") return Role::engine;
   return method == "GET" || method == "HEAD" ? Role::read_only : Role::operator_;
 }

@@ -18,13 +18,14 @@
 #include "tools/router/serve/completions.hpp"
 #include "tools/router/serve/connection_threads.hpp"
 #include "tools/router/serve/fenced_stream.hpp"
+#include "tools/router/serve/page.hpp"
 #include "tools/router/speech/told.hpp"
 
 namespace aqua::router {
 namespace {
 
 constexpr std::size_t kMostPath = 512;
-constexpr const char* kJson = "application/json";
+constexpr const char* kJsonType = "application/json";
 constexpr std::string_view kTurnedAway =
     "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
     "Connection: close\r\n\r\n";
@@ -119,12 +120,13 @@ struct RouterServer::Impl : httplib::Server {
   }
 
   void add_routes() {
-    Get("/healthz",
-        [](const httplib::Request&, httplib::Response& reply) { reply.set_content("{}", kJson); });
+    Get("/healthz", [](const httplib::Request&, httplib::Response& reply) {
+      reply.set_content("{}", kJsonType);
+    });
     Get("/readyz", [this](const httplib::Request&, httplib::Response& reply) {
       const auto engine = fleet.any();
       if (!engine.ok()) return answer_error(reply, engine.error());
-      reply.set_content("{}", kJson);
+      reply.set_content("{}", kJsonType);
     });
     Get("/metrics", [this](const httplib::Request&, httplib::Response& reply) {
       reply.set_content(render_metrics(counters, fleet.counts(), fleet.engines()), kMetricsType);
@@ -132,7 +134,7 @@ struct RouterServer::Impl : httplib::Server {
     Get("/v1/models", [this](const httplib::Request&, httplib::Response& reply) {
       const auto door = fleet.model();
       if (!door.ok()) return answer_error(reply, door.error());
-      reply.set_content(model_list((*door)->model, (*door)->max_tokens), kJson);
+      reply.set_content(model_list((*door)->model, (*door)->max_tokens), kJsonType);
     });
     for (const auto& [path, api] : {std::pair{"/v1/completions", Api::completions},
                                     std::pair{"/v1/chat/completions", Api::chat}}) {
@@ -143,18 +145,22 @@ struct RouterServer::Impl : httplib::Server {
       });
     }
     add_orders();
+    install_page(*this);
   }
 
   void add_orders() {
     Get("/admin/v1/engines", [this](const httplib::Request&, httplib::Response& reply) {
-      reply.set_content(engine_list(fleet.engines()), kJson);
+      reply.set_content(engine_list(fleet.engines()), kJsonType);
     });
     Get("/admin/v1/requests", [this](const httplib::Request&, httplib::Response& reply) {
-      reply.set_content(request_list(fleet.requests()), kJson);
+      reply.set_content(request_list(fleet.requests()), kJsonType);
+    });
+    Get("/admin/v1/moves", [this](const httplib::Request&, httplib::Response& reply) {
+      reply.set_content(move_list(fleet.counts().moves, fleet.last_moves()), kJsonType);
     });
     const auto order = [](httplib::Response& reply, const Result<void>& done) {
       if (!done.ok()) return answer_error(reply, done.error());
-      reply.set_content("{}", kJson);
+      reply.set_content("{}", kJsonType);
     };
     constexpr const char* kDrain = R"(/admin/v1/engines/([\w.-]+)/drain)";
     Post(kDrain, [this, order](const httplib::Request& request, httplib::Response& reply) {

@@ -46,6 +46,8 @@ PoolDoor parse_pool(std::string_view body) {
   const Json answer = parse_shallow(body);
   if (!answer.is_object()) return {};
   PoolDoor door{text_in(answer, "pool"), text_in(answer, "role")};
+  if (const auto away = answer.find("away"); away != answer.end())
+    door.away = !away->is_boolean() || away->get<bool>();
   const bool clean = !door.pool.empty() && !door.role.empty() &&
                      door.pool.size() <= kMostPoolName && door.role.size() <= kMostPoolName;
   return clean ? door : PoolDoor{};
@@ -72,6 +74,7 @@ Result<std::optional<MoveWord>> parse_move_word(std::string_view data) {
   const auto* const known = std::ranges::find(kWords, text_in(said, "event"));
   if (known == kWords.end()) return senseless();
   MoveWord word{.what = static_cast<MoveWord::What>(known - kWords.begin()),
+                .reason = failure_named(text_in(said, "reason")),
                 .why = text_in(said, "why")};
   if (word.what == MoveWord::What::reserved) {
     const auto room = number_in(said, "room_tokens");

@@ -12,6 +12,7 @@
 
 #include "aqua/migration/router.hpp"
 #include "aqua/result.hpp"
+#include "tools/router/decide/move_end.hpp"
 #include "tools/router/decide/piece.hpp"
 #include "tools/router/speech/dialect.hpp"
 
@@ -24,6 +25,7 @@ inline constexpr const char* kOrdersPath = "/aqua/v1/orders";
 struct PoolDoor {
   std::string pool{};  // "": it has none
   std::string role{};
+  bool away = false;  // the pool's keeper is, for now: nothing is handed over
   friend bool operator==(const PoolDoor&, const PoolDoor&) = default;
 };
 // Of no pool where it makes no sense.
@@ -52,7 +54,8 @@ struct MoveWord {
   What what{};
   std::uint64_t room_tokens = 0;
   migration::Position position = 0;
-  std::string why{};
+  std::optional<MoveEnd> reason{};  // of failed, reported and asked: why, where the engine tells
+  std::string why{};                // the same, for people
 };
 // nullopt: the event is not about a move. data_loss: it is, and makes no sense.
 [[nodiscard]] Result<std::optional<MoveWord>> parse_move_word(std::string_view data);

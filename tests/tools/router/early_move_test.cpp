@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// A move by KV that is ordered while the source still computes the prompt waits for its first
+// token: before it there is nothing to hand over. Engines are the test's own.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/tools/router/live.hpp"
+#include "tests/tools/router/scripted_engine.hpp"
+#include "tools/router/flow/conversation.hpp"
+
+namespace aqua::router::test {
+namespace {
+
+constexpr std::uint32_t kEarlyTokens = 30;
+constexpr std::chrono::milliseconds kEarlyPace{5};
+
+// Two engines of a pool, and one request. The engine that has it says nothing before it may, and
+// its last token before it may; the other has no room.
+class EarlyMove : public ::testing::Test {
+ protected:
+  void start(std::chrono::milliseconds hold) {
+    std::vector<EngineDoor> doors;
+    for (ScriptedEngine* engine : {&a_, &b_}) {
+      const std::string name(1, "ab"[doors.size()]);
+      engine->be({.pool = Json{{"pool", "p"}, {"role", name}}.dump()});
+      engine->script({}, [this, engine](std::uint32_t token) -> std::string {
+        if (source_ == nullptr) source_ = engine;
+        if (source_ != engine)
+          return "data: {\"aqua\":{\"event\":\"failed\",\"reason\":\"no_room\"}}\n\n";
+        if (token > 0 && token < kEarlyTokens - 1) return "";
+        const std::atomic<bool>& may = token == 0 ? begins_ : ends_;
+        return may || engine->over(kEarlyPace) ? "" : ": busy\n\n";
+      });
+      engine->obey([](const Json&) { return 200; });
+      doors.push_back(parse_engine(name + "=" + engine->url()).value());
+    }
+    fleet_ = Fleet::open({}, std::move(doors)).value();
+    EXPECT_TRUE(becomes([&] {
+      return std::ranges::all_of(fleet_->engines(), [](auto& one) { return one.state == "up"; });
+    }));
+    answer_ = std::async(std::launch::async, [this, hold] { return converse(hold); });
+    EXPECT_TRUE(becomes([&] { return source_ != nullptr; }));
+    ASSERT_TRUE(fleet_->move("cmpl-1", source_ == &a_ ? "b" : "a").ok());
+    const int before = looks_;
+    EXPECT_TRUE(becomes([&] { return looks_ > before + 1; })) << "it has the order by then";
+  }
+  ~EarlyMove() override { begins_ = ends_ = true; }
+
+  std::vector<TokenId> converse(std::chrono::milliseconds hold) {
+    const std::string body = request_of(prompt_, 5, kEarlyTokens).dump();
+    ConversationOptions options;
+    options.hold = hold;
+    Conversation conversation(*fleet_, counters_, options,
+                              parse_asked(Api::completions, body).value(), body, "cmpl-1");
+    // It is asked between two looks at what has come.
+    const Conversation::Alive alive = [this] { return ++looks_, !leaves_; };
+    std::vector<TokenId> ids;
+    EXPECT_TRUE(conversation.begin(alive).ok());
+    while (!conversation.over()) {
+      const auto words = conversation.next(alive);
+      if (!words.ok()) break;
+      for (const Conversation::Words& some : *words)
+        ids.insert(ids.end(), some.ids.begin(), some.ids.end());
+    }
+    return ids;
+  }
+  [[nodiscard]] RequestView request() const { return fleet_->requests().at(0); }
+  [[nodiscard]] int asked_of_the_other() const { return source_ == &a_ ? b_.asked : a_.asked; }
+  void expect_the_answer() {
+    begins_ = ends_ = true;
+    EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kEarlyTokens).ids);
+  }
+
+  std::atomic<bool> begins_{false}, ends_{false};
+  std::atomic<bool> leaves_{false};  // the client
+  std::atomic<int> looks_{0};
+  std::atomic<ScriptedEngine*> source_{nullptr};
+  ScriptedEngine a_, b_;
+  Counters counters_;
+  std::unique_ptr<Fleet> fleet_;
+  const std::vector<TokenId> prompt_ = some_prompt(9, 30);
+  std::future<std::vector<TokenId>> answer_;
+};
+
+TEST_F(EarlyMove, WaitsForTheFirstToken) {
+  start(std::chrono::minutes(1));
+  EXPECT_NE(request().moves_to, "");
+  EXPECT_EQ(asked_of_the_other(), 0);
+  begins_ = true;
+  EXPECT_TRUE(becomes([&] { return request().failed_as == "no_room"; })) << "it was asked then";
+  expect_the_answer();
+}
+
+TEST_F(EarlyMove, WaitsNoLongerThanAMoveMay) {
+  start(std::chrono::milliseconds(20));
+  EXPECT_TRUE(becomes([&] { return request().failed_as == "not_yet"; }));
+  EXPECT_EQ(request().moves_to, "");
+  expect_the_answer();
+  EXPECT_EQ(asked_of_the_other(), 0);
+  EXPECT_EQ(fleet_->counts().moves.failed(migration::Kind::kv), 1U);
+}
+
+TEST_F(EarlyMove, IsNoFailureWhereTheClientGoesFirst) {
+  start(std::chrono::minutes(1));
+  leaves_ = true;
+  EXPECT_TRUE(answer_.get().empty());
+  EXPECT_EQ(fleet_->counts().moves.of(migration::Kind::kv, MoveEnd::ended), 1U);
+  EXPECT_EQ(fleet_->counts().moves.failed(migration::Kind::kv), 0U);
+}
+
+}  // namespace
+}  // namespace aqua::router::test
