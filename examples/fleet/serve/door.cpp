@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "aqua/schedule/metrics.hpp"
 #include "must.hpp"
 #include "speech/told.hpp"
 
@@ -132,13 +133,14 @@ struct Door::Impl {
     const auto line = [](const std::string& name, std::uint64_t value) {
       return name + " " + std::to_string(value) + "\n";
     };
-    return line("vllm:cache_config_info{block_size=\"" +
+    return schedule::to_metrics(now.scheduler) +
+           line("vllm:cache_config_info{block_size=\"" +
                     std::to_string(options.cache.tokens_per_block) + "\",num_gpu_blocks=\"" +
                     std::to_string(now.blocks) + "\"}",
                 1) +
-           line("fleet_blocks_held", now.held) + line("fleet_blocks_of_rooms", now.rooms) +
-           line("fleet_blocks_kept", now.kept) + line("fleet_requests", now.requests) +
-           line("fleet_iterations_total", now.iterations) +
+           line("fleet_blocks_held", now.scheduler.device_blocks_held) +
+           line("fleet_blocks_of_rooms", now.rooms) + line("fleet_blocks_kept", now.kept) +
+           line("fleet_requests", now.requests) + line("fleet_iterations_total", now.iterations) +
            line("fleet_prefilled_tokens_total", now.prefilled) +
            line("fleet_moved_in_total", now.moved_in) +
            line("fleet_recalls_refused_total", now.recalls_refused) +

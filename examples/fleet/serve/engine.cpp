@@ -101,7 +101,7 @@ EngineStatus Engine::status() const {
 void Engine::tell_status() {
   const schedule::SchedulerStatus now = scheduler_->status();
   const std::lock_guard lock(mu_);
-  status_.held = now.device_blocks_held;
+  status_.scheduler = now;
   status_.rooms = rooms_;
   status_.kept = kept_.blocks();
   status_.keeper_away = cache_.keeper_is_away();

@@ -43,8 +43,8 @@
 namespace aqua::fleet {
 
 struct EngineStatus {
+  schedule::SchedulerStatus scheduler{};
   std::uint32_t blocks = 0;  // that it may hold
-  std::uint32_t held = 0;    // by requests
   std::uint32_t rooms = 0;   // kept for requests on their way here
   std::uint32_t kept = 0;    // of prefixes computed ahead
   std::uint64_t iterations = 0;

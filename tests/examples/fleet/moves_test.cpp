@@ -182,6 +182,7 @@ TEST(FleetEngineAlone, EndsAWholeAnswerWhoseClientHasGone) {
                        [](std::string_view, auto) { return http::Heard::something; });
   });
   EXPECT_TRUE(becomes([&] { return a.metric("fleet_iterations_total") > 20; }));
+  EXPECT_EQ(a.metric("aqua_engine_sequences"), 1) << "what its scheduler says is told";
   client.stop();
   EXPECT_FALSE(reply.get().ok());
   EXPECT_TRUE(becomes([&] { return a.metric("fleet_requests") == 0; }));
