@@ -33,6 +33,7 @@ void Engine::post(const Blocks& reads, const Blocks& writes, const StepLoad& loa
   work->every_word = every_word_;
   begin(reads, writes);
   for (std::uint32_t layer = 0; layer < shape_.layers; ++layer) {
+    if (in_step_) settle();
     launch(layer, begin_layer(layer), work);
     end_layer(layer);
   }

@@ -38,6 +38,8 @@ class Engine {
   // Posts a step that reads `reads`, which have stamps, and then writes `writes`, in every layer.
   void post(const Blocks& reads, const Blocks& writes, const StepLoad& load = {});
   [[nodiscard]] std::uint64_t posted() const { return posted_; }  // steps
+  // From now on post() waits for each layer's kernels before it begins the next.
+  void set_in_step() { in_step_ = true; }
   // Waits until the kernels of the first so many steps have ended.
   void wait(std::uint64_t steps);
   void settle();  // until all work of the stream has ended
@@ -68,7 +70,7 @@ class Engine {
   const Stream stream_;
   Blocks stamps_;  // of each block, by what was written last; 0: none
   std::uint64_t posted_ = 0;
-  bool every_word_ = false;
+  bool every_word_ = false, in_step_ = false;
   std::atomic<std::uint64_t> wrong_ = 0;  // words, so far
   std::mutex mu_;
   std::condition_variable ended_cv_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts `halved` and `burst`: an adaptive engine that has settled, and then another stream takes
-// half of its link, from there on or for a few steps.
+// half of its link, for long or for a few steps. In `halved` it then has the link for itself again.
 #include <algorithm>
+#include <optional>
 
 #include "base/concat.hpp"
 #include "layer_pool_bench/link_load.hpp"
@@ -20,6 +21,7 @@ constexpr unsigned kQuietSteps = 16;  // before the load
 struct Watched {
   LayerPoolStatus before{}, after{};
   std::vector<MeasuredStep> quiet{}, loaded{};  // before the load, and from it on
+  std::optional<unsigned> back_after{};  // steps from the end of the load, see watch_return()
   std::size_t checked = 0;
 };
 
@@ -39,6 +41,16 @@ std::vector<MeasuredStep> watch_steps(Serving& serving, unsigned steps, unsigned
     last = now;
   }
   return all;
+}
+
+// How many steps it takes until there are as few frames as before, or one more.
+std::optional<unsigned> watch_return(Serving& serving, std::uint32_t frames, unsigned most) {
+  for (unsigned steps = 0; steps < most; ++steps) {
+    if (serving.status().frames <= frames + 1) return steps;
+    serving.step();
+    serving.engine().wait(serving.engine().posted() - 1);
+  }
+  return std::nullopt;
 }
 
 Watched watch(const Effort& effort, unsigned loaded_steps) {
@@ -61,6 +73,8 @@ Watched watch(const Effort& effort, unsigned loaded_steps) {
   }
   load.stop();
   result.after = serving.status();
+  if (loaded_steps == effort.watched)
+    result.back_after = watch_return(serving, result.before.frames, effort.most_settling);
   result.checked = serving.engine().check();
   return result;
 }
@@ -89,11 +103,13 @@ void measure_halved(Report& report, const Effort& effort) {
     const Watched watched = watch(effort, effort.watched);
     auto row = row_of("halved", watched, effort.watched);
     row["gone_after_steps"] = gone_after(watched.loaded);
-    report.add(
-        concat("link shared: fetches take ", row["fetch_slowdown"].dump(), " times as long; ",
-               watched.before.frames, " frames, then ", watched.after.frames,
-               "; stalls gone after ", row["gone_after_steps"].dump(), " steps"),
-        row);
+    row["back_after_steps"] =
+        watched.back_after ? nlohmann::json(*watched.back_after) : nlohmann::json();
+    report.add(concat("link shared: fetches take ", row["fetch_slowdown"].dump(),
+                      " times as long; ", watched.before.frames, " frames, then ",
+                      watched.after.frames, "; stalls gone after ", row["gone_after_steps"].dump(),
+                      " steps; alone again, back ", "after ", row["back_after_steps"].dump()),
+               row);
   }
 }
 

@@ -9,9 +9,13 @@
 //   on_demand  the same without prefetch: a step over all-resident (at least 1.5)
 //   links      three speeds of the link: the least frames without stalls, and those reckoned (at
 //              most one apart)
+//   schedules  the same speeds, and the schedules `fixed` and `fifo`: a step over all-resident for
+//   each
+//              number of frames, and the least without stalls (of `fixed` no more than of `fifo`)
 //   adaptive   four models: tokens a second with the goal `capacity` over the best fixed number of
 //              frames (at least 0.98), which are reached before the pool first fills
-//   halved     another stream takes half of the link: stalls are gone (within 50 steps)
+//   halved     another stream takes half of the link: stalls are gone (within 50 steps); then it is
+//              gone, and frames are as few as before, or one more (within 100)
 //   burst      the same for 6 steps: no change of frames
 //   memory     the goal `memory`: throughput over all-resident (at least 0.98), and how many times
 //              fewer bytes (at least 1.67), the rest in another process's hands
@@ -32,8 +36,8 @@ namespace {
 
 using namespace aqua::bench;
 
-const std::vector<std::string> kParts{"step",   "on_demand", "links", "adaptive",
-                                      "halved", "burst",     "memory"};
+const std::vector<std::string> kParts{"step",     "on_demand", "links", "schedules",
+                                      "adaptive", "halved",    "burst", "memory"};
 
 }  // namespace
 
@@ -71,6 +75,7 @@ int main(int argc, char** argv) {
   if (wants("step")) measure_step(report, effort);
   if (wants("on_demand")) measure_on_demand(report, effort);
   if (wants("links")) measure_links(report, effort);
+  if (wants("schedules")) measure_schedules(report, effort);
   if (wants("adaptive")) measure_adaptive(report, effort);
   if (wants("halved")) measure_halved(report, effort);
   if (wants("burst")) measure_burst(report, effort);

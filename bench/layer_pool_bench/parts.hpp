@@ -16,6 +16,8 @@ void measure_step(Report& report, const Effort& effort);
 void measure_on_demand(Report& report, const Effort& effort);
 // How few frames there can be without stalls, for three speeds of the link.
 void measure_links(Report& report, const Effort& effort);
+// The schedules `fixed` and `fifo` beside each other, over the same links.
+void measure_schedules(Report& report, const Effort& effort);
 // The goal `capacity` against every fixed number of frames.
 void measure_adaptive(Report& report, const Effort& effort);
 // What it does when others take half of the link, for long and for a moment.

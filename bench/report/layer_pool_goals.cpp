@@ -64,15 +64,24 @@ void judge_steps(const json& rows, json& goals) {
   }
 }
 
+std::string link_of(const json& row) {
+  const auto mb = static_cast<std::int64_t>(number(row, "link_bytes_per_second").value_or(0) / 1e6);
+  return "link of " + std::to_string(mb) + " MB/s";
+}
+
 void judge_links(const json& rows, json& goals) {
   for (const json& row : rows_of(rows, "links")) {
-    const auto mb =
-        static_cast<std::int64_t>(number(row, "link_bytes_per_second").value_or(0) / 1e6);
     auto apart = difference(row, "measured_frames", "reckoned_frames");
     if (apart) apart = std::abs(*apart);
-    goals.push_back(judge("link of " + std::to_string(mb) +
-                              " MB/s: least frames without stalls, away from those reckoned",
+    goals.push_back(judge(link_of(row) + ": least frames without stalls, away from those reckoned",
                           Bound::at_most, 1, apart));
+  }
+}
+
+void judge_schedules(const json& rows, json& goals) {
+  for (const json& row : rows_of(rows, "schedules")) {
+    goals.push_back(judge(link_of(row) + ": frames without stalls by `fixed`, less those by `fifo`",
+                          Bound::at_most, 0, difference(row, "fixed_frames", "fifo_frames")));
   }
 }
 
@@ -98,6 +107,9 @@ void judge_loads(const json& rows, json& goals) {
     const bool loaded = std::ranges::all_of(halved, was_loaded);
     goals.push_back(judge("half of the link taken: steps until stalls are gone", Bound::at_most, 50,
                           loaded ? greatest(halved, "gone_after_steps") : std::nullopt));
+    goals.push_back(
+        judge("the link free again: steps until frames are as few as before, or one more",
+              Bound::at_most, 100, loaded ? greatest(halved, "back_after_steps") : std::nullopt));
   }
   if (const json burst = rows_of(rows, "burst"); !burst.empty()) {
     const bool stalled = std::ranges::all_of(burst, [](const json& row) {
@@ -123,6 +135,7 @@ json layer_pool_goals(const json& rows) {
   json goals = json::array();
   judge_steps(rows, goals);
   judge_links(rows, goals);
+  judge_schedules(rows, goals);
   judge_adaptive(rows, goals);
   judge_loads(rows, goals);
   judge_memory(rows, goals);

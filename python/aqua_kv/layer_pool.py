@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
 
 from ._c import pool_structs as s
 from ._blocks import BlockList, to_uint32
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 class LayerPlane(DeviceBytes):
-    """One plane of a layer. Its address never changes; of a layer that streams the bytes are its
-    own only between begin_layer() and end_layer(), in stream order."""
+    """One plane of a layer. Its address never changes, but with "fifo"; of a layer that streams the
+    bytes are its own only between begin_layer() and end_layer(), in stream order."""
 
     def __init__(self, pool: "LayerPool", data: int) -> None:
         self._pool = pool
@@ -48,7 +48,7 @@ class LayerPool(Owned):
              made in a kernel of an emulated GPU.
     """
 
-    __slots__ = ("_runtime", "_planes", "_block_bytes", "_on_resize")
+    __slots__ = ("_runtime", "_shape", "_planes", "_on_resize")
     _free = lib.aqua_layer_pool_free
     _settles = True
 
@@ -57,14 +57,16 @@ class LayerPool(Owned):
         runtime: "Runtime",
         handle: s.LayerPoolHandle,
         shape: Tuple[int, int, int],
+        schedule: str,
         on_resize: Optional[Callable[[LayerPoolChange], None]],
     ) -> None:
         """LayerPool.create() makes one. `shape`: layers, planes of each, bytes of a block."""
         super().__init__(handle, runtime._state.layer_pools)
         self._runtime = runtime
         self._on_resize = on_resize
-        layers, planes, self._block_bytes = shape
-        self._planes = [[self._plane(layer, p) for p in range(planes)] for layer in range(layers)]
+        self._shape = shape
+        # Addresses by layer, where they never change.
+        self._planes = [] if schedule == "fifo" else [self._addresses(k) for k in range(shape[0])]
 
     def _settle(self) -> bool:
         return self._runtime._state.settle()
@@ -99,7 +101,9 @@ class LayerPool(Owned):
         on_resize         called within resize() and adapt() with a BlockPool. It may call
                           offload(), fetch(), what only asks, and the BlockPool; other calls raise
                           FAILED_PRECONDITION. An exception goes to sys.unraisablehook
-        schedule          which layers move when; empty: "fixed", the same in every step
+        schedule          which layers move when; empty: "fixed", the same in every step. "fifo",
+                          Pie's own: where a layer is changes, and the host waits for a layer's
+                          kernels before it begins the next; without a goal
         slab_bytes        frames grow by a slab in each plane at a time. 0: 2 MiB
         name              of its tensors, for people
         RESOURCE_EXHAUSTED: the device has less memory, or host memory no room for the exits of what
@@ -122,7 +126,7 @@ class LayerPool(Owned):
         error = lib.aqua_layer_pool_create(runtime._handle, options, handle)
         if error:
             raise_error(error)
-        pool = cls(runtime, handle, (layers, planes_per_layer, block_bytes), on_resize)
+        pool = cls(runtime, handle, (layers, planes_per_layer, block_bytes), schedule, on_resize)
         _pools[key] = pool
         return pool
 
@@ -133,19 +137,26 @@ class LayerPool(Owned):
             raise_error(error)
         return address.value or 0
 
+    def _addresses(self, layer: int) -> List[int]:
+        return [self._plane(layer, plane) for plane in range(self._shape[1])]
+
     def planes(self, layer: int) -> Tuple[LayerPlane, ...]:
-        """Of a layer; block b is at b * block_bytes. Their addresses never change. IndexError for
-        a layer that is none."""
-        return tuple(LayerPlane(self, data) for data in self._planes[size(layer, "layer")])
+        """Of a layer; block b is at b * block_bytes. Their addresses never change; with "fifo" they
+        are those of its frame, until the next begin_layer(). FAILED_PRECONDITION: it is away.
+        IndexError: it is none."""
+        if size(layer, "layer") >= self.layers:
+            raise IndexError(f"layer {layer} of {self.layers}")
+        addresses = self._planes[layer] if self._planes else self._addresses(layer)
+        return tuple(LayerPlane(self, data) for data in addresses)
 
     @property
     def layers(self) -> int:
-        return len(self._planes)
+        return self._shape[0]
 
     @property
     def block_bytes(self) -> int:
         """Of one block in one plane."""
-        return self._block_bytes
+        return self._shape[2]
 
     @property
     def usable_blocks(self) -> int:
@@ -191,7 +202,8 @@ class LayerPool(Owned):
     def begin_layer(self, layer: int) -> Tuple[LayerPlane, ...]:
         """From now on the stream has the layer's blocks of `reads` at its planes, which are
         answered. INVALID_ARGUMENT: another layer is next. FAILED_PRECONDITION: no step was begun,
-        or the layer before has not ended. DATA_LOSS: the step cannot go on, discard()."""
+        or the layer before has not ended. DATA_LOSS: the step cannot go on, discard(). With the
+        schedule "fifo" also what end_layer() raises."""
         error = lib.aqua_layer_pool_begin_layer(self._handle, uint32(layer, "layer"))
         if error:
             raise_error(error)

@@ -24,13 +24,13 @@ class Engine:
     kernels fill the blocks that a step writes, and compare those that it reads."""
 
     def __init__(self, runtime: aqua_kv.Runtime, frames: int = 3, goal: str = "",
-                 follows: bool = True) -> None:
+                 follows: bool = True, schedule: str = "") -> None:
         self.runtime = runtime
         self.stream = emulated.create_stream(runtime)
         self.pool = LayerPool.create(
             runtime, layers=LAYERS, planes_per_layer=PLANES, block_bytes=BLOCK_BYTES,
             device_bytes=48 * MIB, frames=frames, goal=goal,
-            on_resize=self.follow if follows else None,
+            on_resize=self.follow if follows else None, schedule=schedule,
         )
         self.blocks = BlockPool.create(LAYERS, self.pool.usable_blocks)
         self.stamps: Dict[int, int] = {}
@@ -129,6 +129,18 @@ def test_steps_through_streamed_layers_keep_every_byte(device):
     assert (status.frames, status.usable_blocks, status.steps, status.reason) == (3, 32, 4, "")
     assert status.streamed_layers > 1 and status.fetched_bytes > 0 and status.written_bytes > 0
     assert status.away_bytes == status.streamed_layers * 32 * PLANES * BLOCK_BYTES
+
+
+def test_with_fifo_a_layers_planes_are_those_of_the_frame_it_is_in(device):
+    engine = Engine(device, schedule="fifo")
+    assert len(engine.pool.planes(0)) == PLANES
+    assert code_of(lambda: engine.pool.planes(3)) == Code.FAILED_PRECONDITION  # away at first
+    with pytest.raises(IndexError):
+        engine.pool.planes(LAYERS)
+    engine.step([], [0, 17, 31])
+    for _ in range(3):
+        engine.step([0, 17, 31], [17])
+    assert engine.read_all() == 0
 
 
 def test_planes_are_arrays_of_device_memory(device):

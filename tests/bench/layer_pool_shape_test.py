@@ -19,8 +19,11 @@ PARTS = {
     "on_demand": (1, {"ratio", "copies_over_compute", "resident_step_s", "step_s"}),
     "links": (3, {"link_bytes_per_second", "swap_over_compute", "reckoned_frames", "planned_frames", "measured_frames",
                   "by_frames"}),
+    "schedules": (3, {"link_bytes_per_second", "swap_over_compute", "fixed_frames", "fifo_frames", "fifo_ahead_frames",
+                      "replayed_fifo_frames", "resident_in_step_ratio", "by_frames"}),
     "adaptive": (4, {"shape", "ratio", "frames", "best_frames", "converged_step", "filled_step", "fixed"}),
-    "halved": (1, {"frames_before", "frames_after", "gone_after_steps", "stall_share", "fetch_slowdown"}),
+    "halved": (1, {"frames_before", "frames_after", "gone_after_steps", "back_after_steps", "stall_share",
+                   "fetch_slowdown"}),
     "burst": (1, {"changes", "stalled_steps", "loaded_steps"}),
     "memory": (1, {"throughput", "bytes_ratio", "held_by_another_process_bytes", "borrowed_bytes_unchanged"}),
 }
@@ -64,7 +67,7 @@ class Quick(unittest.TestCase):
                         self.assertGreaterEqual(value["samples"], 1, part)
 
     def test_judges_every_goal(self) -> None:
-        self.assertEqual(len(self.report["goals"]), 3 + 3 + 2 * 4 + 2 + 2)
+        self.assertEqual(len(self.report["goals"]), 3 + 3 + 3 + 2 * 4 + 3 + 2)
         for goal in self.report["goals"]:
             self.assertEqual(goal.keys(), {"goal", "limit", "measured", "met"})
         self.assertIn(f"of {len(self.report['goals'])} met", self.output)

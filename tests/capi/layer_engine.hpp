@@ -36,12 +36,6 @@ class LayerEngine {
       : runtime_(runtime), options_(options) {
     EXPECT_EQ(code_of(aqua_emulated_stream_create(runtime, &stream_)), AQUA_OK);
     EXPECT_EQ(code_of(aqua_layer_pool_create(runtime, &options, &pool_)), AQUA_OK);
-    planes_.resize(std::size_t{options.layers} * options.planes_per_layer);
-    for (std::uint32_t i = 0; i < planes_.size(); ++i) {
-      const std::uint32_t layer = i / options.planes_per_layer;
-      const std::uint32_t plane = i % options.planes_per_layer;
-      EXPECT_EQ(code_of(aqua_layer_pool_get_plane(pool_, layer, plane, &planes_[i])), AQUA_OK);
-    }
   }
   ~LayerEngine() {
     settle();
@@ -75,7 +69,7 @@ class LayerEngine {
     for (std::uint32_t layer = 0; layer < options_.layers; ++layer) {
       EXPECT_EQ(code_of(aqua_layer_pool_begin_layer(pool_, layer)), AQUA_OK);
       for (std::uint32_t plane = 0; plane < options_.planes_per_layer; ++plane)
-        launch(layer * options_.planes_per_layer + plane, reads, writes, stamp);
+        launch(layer, plane, reads, writes, stamp);
       EXPECT_EQ(code_of(aqua_layer_pool_end_layer(pool_, layer)), AQUA_OK);
     }
     for (const std::uint32_t block : writes) stamps_[block] = stamp;
@@ -122,9 +116,13 @@ class LayerEngine {
         std::memcpy(base + block * block_bytes, words.data(), block_bytes);
     }
   };
-  void launch(std::size_t number, const Blocks& reads, const Blocks& writes, std::uint64_t stamp) {
+  void launch(std::uint32_t layer, std::uint32_t plane, const Blocks& reads, const Blocks& writes,
+              std::uint64_t stamp) {
+    void* address = nullptr;
+    EXPECT_EQ(code_of(aqua_layer_pool_get_plane(pool_, layer, plane, &address)), AQUA_OK);
+    const std::size_t number = std::size_t{layer} * options_.planes_per_layer + plane;
     auto kernel = std::make_unique<Kernel>();
-    *kernel = {planes_[number], number, options_.block_bytes, reads, writes, {}, stamp, wrong_};
+    *kernel = {address, number, options_.block_bytes, reads, writes, {}, stamp, wrong_};
     for (const std::uint32_t block : reads) kernel->before.push_back(stamps_.at(block));
     const auto run = [](void* user) {
       const std::unique_ptr<Kernel> owned(static_cast<Kernel*>(user));
@@ -137,7 +135,6 @@ class LayerEngine {
   const aqua_layer_pool_options options_;
   aqua_stream stream_ = 0;
   aqua_layer_pool pool_{};
-  std::vector<void*> planes_;  // layer by layer
   std::map<std::uint32_t, std::uint64_t> stamps_;
   std::uint64_t last_stamp_ = 0;
   std::shared_ptr<std::atomic<std::uint64_t>> wrong_ =

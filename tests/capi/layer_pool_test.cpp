@@ -33,6 +33,21 @@ TEST_F(CapiLayerPool, StepsThroughStreamedLayersKeepEveryByte) {
   EXPECT_STREQ(told.reason, "");
 }
 
+TEST_F(CapiLayerPool, WithFifoALayersPlanesAreThoseOfTheFrameItIsIn) {
+  aqua_layer_pool_options options = small_layer_pool(4);
+  options.schedule = "fifo";
+  LayerEngine& engine = start(options);
+  void* plane = nullptr;
+  EXPECT_EQ(code_of(aqua_layer_pool_get_plane(pool(), 0, 1, &plane)), AQUA_OK);
+  EXPECT_EQ(code_of(aqua_layer_pool_get_plane(pool(), 5, 1, &plane)), AQUA_FAILED_PRECONDITION)
+      << "it is away at first";
+  const Blocks some{0, 4, 11};
+  engine.step({}, some);
+  for (int i = 0; i < 4; ++i) engine.step(some, {4});
+  EXPECT_EQ(engine.wrong(), 0U);
+  EXPECT_EQ(status().streamed_layers, 6U);
+}
+
 TEST_F(CapiLayerPool, FramesChangeByHandAndBlocksStay) {
   LayerEngine& engine = start(small_layer_pool());
   std::uint32_t blocks = 0;

@@ -88,7 +88,9 @@ class LayerCalls {
     options.goal = kGoals[in_.byte() % std::size(kGoals)];
     if (options.goal == nullptr) options.frames = 3 + in_.byte() % 4U;
     options.user = this;
-    options.on_resize = in_.byte() % 4 == 0 ? nullptr : on_resize;
+    const std::uint8_t how = in_.byte();
+    options.on_resize = how % 4 == 0 ? nullptr : on_resize;
+    if (options.goal == nullptr && how >= 128) options.schedule = "fifo";
     if (in_.byte() > 240) {
       options.layers = static_cast<std::uint32_t>(in_.number());
       options.planes_per_layer = static_cast<std::uint32_t>(in_.number());

@@ -52,7 +52,9 @@ typedef struct aqua_layer_pool_options {
   void* user;                /* given to on_resize; lives until the pool is freed */
   /* What it is given is gone when it returns. NULL: nobody is told. */
   void (*on_resize)(void* user, const aqua_layer_pool_change* change);
-  const char* schedule; /* which layers move when; empty: "fixed", the same in every step */
+  const char* schedule; /* which layers move when; empty: "fixed", the same in every step. "fifo",
+                           Pie's own: where a layer is changes, and the host waits for a layer's
+                           kernels before it begins the next */
   size_t slab_bytes;    /* frames grow by a slab in each plane at a time. 0: 2 MiB */
   const char* name;     /* of its tensors, for people; empty: "layer pool" */
 } aqua_layer_pool_options;
@@ -106,7 +108,8 @@ AQUA_CALL aqua_error* aqua_layer_pool_create(aqua_runtime runtime,
 AQUA_CALL aqua_error* aqua_layer_pool_free(aqua_layer_pool pool);
 
 /* Device address of a plane of a layer, fixed for the pool's life: block b is at b * block_bytes.
- */
+ * With the schedule "fifo" it is that of the frame that the layer is in, from its begin_layer() to
+ * the next. failed_precondition: of "fifo", and the layer is away. */
 AQUA_CALL aqua_error* aqua_layer_pool_get_plane(aqua_layer_pool pool, uint32_t layer,
                                                 uint32_t plane, void** address);
 /* Blocks that the frames hold: those below may be used. */
@@ -133,7 +136,8 @@ AQUA_CALL aqua_error* aqua_layer_pool_begin_step(aqua_layer_pool pool, aqua_stre
 /* From now on the stream has the layer's blocks of `reads` at its planes. No host thread waits.
  *   invalid_argument     another layer is next
  *   failed_precondition  no step was begun, or the layer before has not ended
- *   data_loss            the step cannot go on: discard */
+ *   data_loss            the step cannot go on: discard
+ * and with the schedule "fifo", which moves layers here, the errors of end_layer(). */
 AQUA_CALL aqua_error* aqua_layer_pool_begin_layer(aqua_layer_pool pool, uint32_t layer);
 /* The layer's kernels are launched. Errors as those of aqua_layer_pool_begin_layer(), and
  *   unavailable          what is away is to move, and pins that others hold delay it

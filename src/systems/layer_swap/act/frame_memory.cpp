@@ -46,6 +46,7 @@ FrameMemory::FrameMemory(const LayerPoolOptions& options, const FrameShape& fram
     : block_bytes_(options.block_bytes),
       slab_bytes_(options.slab_bytes),
       schedule_(options.schedule),
+      by_table_(options.schedule == "fifo"),
       frame_shape_(frame_shape),
       memory_(std::move(memory)),
       planes_(options.layers) {
@@ -71,10 +72,11 @@ Result<FrameMemory::Shape> FrameMemory::shape_of(std::uint32_t frames) const {
     return bad(concat(frames, " frames of ", slabs, " slabs of ", slab_bytes_,
                       " bytes hold no block of ", block_bytes_));
   }
-  shape.plan = best_ring(layers, frames);
+  if (!by_table_) shape.plan = best_ring(layers, frames);
   AQUA_ASSIGN(shape.schedule, make_layer_schedule(schedule_, {layers, frames, shape.plan.ring}));
-  shape.places = place_frames(frame_shape_, shape_.places, shape_.plan, shape.plan,
-                              frame_shape_.slabs_per_plane(frames), memory_.lent());
+  shape.streamed =
+      by_table_ ? std::vector<bool>(layers, frames < layers) : streamed_layers(shape.plan, layers);
+  shape.places = places_of(shape);
   for (const auto& of : planes_) {
     AQUA_ASSIGN(Layout layout, Layout::make({.layers = 1,
                                              .planes_per_layer = planes,
@@ -87,12 +89,26 @@ Result<FrameMemory::Shape> FrameMemory::shape_of(std::uint32_t frames) const {
   return shape;
 }
 
-void FrameMemory::take(Shape shape) {
-  shape_ = std::move(shape);
-  streamed_ = streamed_layers(shape_.plan, frame_shape_.layers);
-  slot_of_.assign(frame_shape_.layers, 0);
-  for (std::size_t j = 0; j < shape_.plan.streamed.size(); ++j)
-    slot_of_[shape_.plan.streamed[j]] = shape_.plan.slot[j];
+// Frames that have addresses of their own have those of as many first layers, and are laid out as
+// layers that stay.
+PlaneMemory::Places FrameMemory::places_of(const Shape& shape) const {
+  FrameShape laid_out = frame_shape_;
+  PlaneMemory::Places now = shape_.places;
+  if (by_table_) {
+    laid_out.layers = shape.frames;
+    if (!now.empty()) now.resize(std::size_t{shape.frames} * laid_out.planes);
+  }
+  auto places = place_frames(laid_out, now, shape_.plan, shape.plan,
+                             frame_shape_.slabs_per_plane(shape.frames), memory_.lent());
+  places.resize(planes_.size() * frame_shape_.planes);
+  return places;
+}
+
+std::span<std::byte* const> FrameMemory::planes(std::uint32_t layer) const {
+  const auto& own = planes_.at(layer);
+  if (!by_table_) return own;
+  const auto frame = shape_.schedule->frame_of(layer);
+  return frame ? std::span<std::byte* const>(planes_[*frame]) : std::span<std::byte* const>();
 }
 
 Result<std::vector<bool>> FrameMemory::check(const char* call, const char* list,

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // FrameMemory is the device memory of a LayerPool: how many frames it makes, which slabs lie in the
-// planes of which layer, and which layers stream through the ring. It copies nothing.
+// planes of which layer, and which layers stream. It copies nothing.
+//
+// Under `fixed` each layer has addresses of its own, in which the slabs of its frame lie. Under
+// `fifo` each frame has, and a layer is where the schedule's mapping table says.
 //
 // Threads: one at a time. Owns: memory and addresses. Units: bytes; blocks of one layer.
 #pragma once
@@ -10,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aqua/layer_swap/layer_pool.hpp"
@@ -29,7 +33,8 @@ class FrameMemory {
     RingPlan plan{};
     std::unique_ptr<LayerSchedule> schedule{};
     PlaneMemory::Places places{};
-    std::vector<Layout> layouts{};  // of each layer's planes
+    std::vector<bool> streamed{};   // by layer; the others stay
+    std::vector<Layout> layouts{};  // of the planes of each layer, or of each frame
   };
 
   // Takes the memory and maps nothing. invalid_argument names the option; resource_exhausted: the
@@ -43,28 +48,34 @@ class FrameMemory {
   // Maps the shape's slabs, once nothing uses addresses that change. Errors: PlaneMemory::map().
   [[nodiscard]] Result<void> map(const Shape& shape) { return memory_.map(shape.places); }
   // From now on the shape is that of this memory, which is mapped so.
-  void take(Shape shape);
+  void take(Shape shape) { shape_ = std::move(shape); }
   // failed_precondition: an earlier change could not be undone, and nobody can say what is mapped.
   [[nodiscard]] Result<void> check_whole() { return memory_.map(shape_.places); }
 
   // --- the shape there is -----------------------------------------------------------------------
   [[nodiscard]] std::uint32_t frames() const noexcept { return shape_.frames; }
   [[nodiscard]] std::uint32_t blocks() const noexcept { return shape_.blocks; }
-  [[nodiscard]] const RingPlan& plan() const noexcept { return shape_.plan; }
   [[nodiscard]] LayerSchedule& schedule() const noexcept { return *shape_.schedule; }
-  [[nodiscard]] const Layout& layout(std::uint32_t layer) const { return shape_.layouts[layer]; }
+  // Of a layer that is not away.
+  [[nodiscard]] const Layout& layout(std::uint32_t layer) const {
+    return shape_.layouts[by_table_ ? frame_of(layer) : layer];
+  }
+  [[nodiscard]] FrameIndex frame_of(std::uint32_t layer) const {
+    return shape_.schedule->frame_of(layer).value();
+  }
   [[nodiscard]] const PlaneMemory::Places& places() const noexcept { return shape_.places; }
-  [[nodiscard]] const std::vector<bool>& streamed() const noexcept { return streamed_; }
+  [[nodiscard]] const std::vector<bool>& streamed() const noexcept { return shape_.streamed; }
   // What `call` names: usable blocks, each once. Answers which. invalid_argument names another one.
   [[nodiscard]] Result<std::vector<bool>> check(const char* call, const char* list,
                                                 BlockList blocks) const;
-  // In the ring, of a streamed layer.
-  [[nodiscard]] FrameIndex slot_of(std::uint32_t layer) const { return slot_of_[layer]; }
+  // Whether layers go from frame to frame, and what the host sees complete says when.
+  [[nodiscard]] bool frames_change() const noexcept {
+    return by_table_ && shape_.frames < frame_shape_.layers;
+  }
+  // Where a layer is now: none of one that is away.
+  [[nodiscard]] std::span<std::byte* const> planes(std::uint32_t layer) const;
 
   // --- whatever the shape -----------------------------------------------------------------------
-  [[nodiscard]] std::span<std::byte* const> planes(std::uint32_t layer) const {
-    return planes_.at(layer);
-  }
   // What so many frames hold; 0 where they are not possible.
   [[nodiscard]] std::uint32_t usable_blocks(std::uint32_t frames) const noexcept;
   // How many lent slabs would have to come back for so many frames.
@@ -74,15 +85,15 @@ class FrameMemory {
 
  private:
   FrameMemory(const LayerPoolOptions& options, const FrameShape& frame_shape, PlaneMemory memory);
+  [[nodiscard]] PlaneMemory::Places places_of(const Shape& shape) const;
 
   std::size_t block_bytes_, slab_bytes_;
   std::string schedule_;  // its name
+  bool by_table_;         // the schedule's says where a layer is; else each has its addresses
   FrameShape frame_shape_;
   PlaneMemory memory_;
-  std::vector<std::vector<std::byte*>> planes_;  // by layer
+  std::vector<std::vector<std::byte*>> planes_;  // by layer, or by frame
   Shape shape_;
-  std::vector<bool> streamed_;       // by layer
-  std::vector<FrameIndex> slot_of_;  // by layer
 };
 
 }  // namespace aqua::layer_swap

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aqua/layer_swap/layer_pool.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/try.hpp"
@@ -9,19 +10,20 @@
 namespace aqua {
 
 LayerPoolStatus LayerPool::Impl::status() const {
-  LayerPoolStatus status{
-      .frames = memory_.frames(),
-      .usable_blocks = memory_.blocks(),
-      .streamed_layers = static_cast<std::uint32_t>(memory_.plan().streamed.size()),
-      .away_bytes = away_.bytes(),
-      .away_peer_bytes = away_.peer_bytes(),
-      .resizes = resizes_,
-      .proposed_frames = expansion_ ? expansion_->frames() : 0,
-      .reason = std::string(expansion_ ? to_string(expansion_->reason()) : ""),
-      .compute_seconds = measured_.compute_seconds,
-      .stall_seconds = measured_.stall_seconds,
-      .fetch_seconds = measured_.fetch_seconds,
-      .write_seconds = measured_.write_seconds};
+  const std::vector<bool>& streamed = memory_.streamed();
+  const auto streamed_layers = std::count(streamed.begin(), streamed.end(), true);
+  LayerPoolStatus status{.frames = memory_.frames(),
+                         .usable_blocks = memory_.blocks(),
+                         .streamed_layers = static_cast<std::uint32_t>(streamed_layers),
+                         .away_bytes = away_.bytes(),
+                         .away_peer_bytes = away_.peer_bytes(),
+                         .resizes = resizes_,
+                         .proposed_frames = expansion_ ? expansion_->frames() : 0,
+                         .reason = std::string(expansion_ ? to_string(expansion_->reason()) : ""),
+                         .compute_seconds = measured_.compute_seconds,
+                         .stall_seconds = measured_.stall_seconds,
+                         .fetch_seconds = measured_.fetch_seconds,
+                         .write_seconds = measured_.write_seconds};
   steps_.describe(status);
   return status;
 }

@@ -31,8 +31,10 @@ Result<std::unique_ptr<LayerPool::Impl>> LayerPool::Impl::create(Runtime& runtim
                                                                  const LayerPoolOptions& wanted) {
   LayerPoolOptions options = wanted;
   if (options.frames == 0) options.frames = options.layers;
-  if (options.schedule != "fixed")
-    return bad(concat("no schedule \"", options.schedule, "\"; there is fixed"));
+  if (options.schedule != "fixed" && options.schedule != "fifo")
+    return bad(concat("no schedule \"", options.schedule, "\"; there are fixed and fifo"));
+  if (options.schedule == "fifo" && !options.goal.empty())
+    return bad(concat("the goal ", options.goal, " with fifo; frames are chosen for fixed only"));
   if (!options.goal.empty() && options.goal != "capacity" && options.goal != "memory")
     return bad(concat("no goal \"", options.goal, "\"; there are capacity and memory"));
   if (!options.goal.empty() && options.frames != options.layers)
@@ -45,7 +47,7 @@ Result<std::unique_ptr<LayerPool::Impl>> LayerPool::Impl::create(Runtime& runtim
   std::unique_ptr<Impl> impl(new Impl(detail::Internals::view(runtime), options, std::move(memory),
                                       std::move(others), std::move(in), std::move(out)));
   AQUA_ASSIGN(auto first, impl->memory_.shape_of(options.frames));
-  AQUA_TRY(impl->away_.extend(streamed_layers(first.plan, options.layers), first.blocks));
+  AQUA_TRY(impl->away_.extend(first.streamed, first.blocks));
   AQUA_TRY(impl->memory_.map(first));
   impl->take(std::move(first));
   if (!options.goal.empty()) AQUA_TRY(impl->make_expansion());
@@ -82,8 +84,8 @@ Result<void> LayerPool::Impl::send_away(const FrameMemory::Shape& next, std::uin
   const auto blocks = first_blocks(kept);
   const auto split = away_.split(blocks);
   layer_swap::Tickets tickets;
-  for (const auto layer : next.plan.streamed) {
-    if (!memory_.streamed()[layer])
+  for (std::uint32_t layer = 0; layer < options_.layers; ++layer) {
+    if (next.streamed[layer] && !memory_.streamed()[layer])
       AQUA_TRY(away_.offload(layer, memory_.layout(layer), split, out_.stream(), tickets));
   }
   for (const auto& ticket : tickets) AQUA_TRY(ticket->wait());
@@ -125,10 +127,10 @@ Result<void> LayerPool::Impl::change_frames(std::uint32_t frames) {
   }
   AQUA_ASSIGN(auto next, memory_.shape_of(frames));
   const std::uint32_t kept = std::min(memory_.blocks(), next.blocks);
-  const std::vector<bool> before = memory_.streamed();
-  const auto after = streamed_layers(next.plan, options_.layers);
+  const std::vector<bool> before = memory_.streamed(), after = next.streamed;
   const auto change = [&]() -> Result<void> {
     AQUA_TRY(away_.extend(after, next.blocks));
+    AQUA_TRY(steps_.save(first_blocks(kept)));
     AQUA_TRY(settle());
     AQUA_TRY(steps_.check_sound());
     AQUA_TRY(send_away(next, kept));
@@ -160,7 +162,7 @@ Result<void> LayerPool::Impl::discard() {
   away_.trim(std::vector<bool>(options_.layers), 0);
   AQUA_ASSIGN(auto same, memory_.shape_of(memory_.frames()));
   same.places = memory_.places();
-  AQUA_TRY(away_.extend(streamed_layers(same.plan, options_.layers), same.blocks));
+  AQUA_TRY(away_.extend(same.streamed, same.blocks));
   take(std::move(same));
   change_.reset();
   steps_.discard();

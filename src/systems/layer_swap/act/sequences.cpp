@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LayerPool's blocks to tensors and back. Layers that are away are copied from what is away, which
-// has the bytes of every step that was posted, and into it.
+// LayerPool's blocks to tensors and back. Streamed layers are copied from what is away, which has
+// the bytes of every step that was posted once they are saved, and into it.
 #include <utility>
 
 #include "base/concat.hpp"
@@ -12,7 +12,7 @@ namespace aqua {
 Result<void> LayerPool::Impl::check_transfer(const char* call, BlockList blocks,
                                              const AquaTensor& tensor, std::size_t offset) {
   AQUA_TRY(steps_.check_between(call));
-  for (const auto layer : memory_.plan().streamed) {
+  for (std::uint32_t layer = 0; layer < options_.layers; ++layer) {
     if (away_.lost(layer))
       return steps_.lose(concat("layer ", layer), {Code::data_loss, "what is away of it is gone"});
   }
@@ -48,6 +48,7 @@ Result<Ticket> LayerPool::Impl::offload(BlockList blocks, AquaTensor& tensor, St
   AQUA_TRY(check_transfer("offload", blocks, tensor, offset));
   const auto count = static_cast<std::uint32_t>(blocks.size());
   if (count == 0) return Ticket::join({});
+  AQUA_TRY(steps_.save(blocks));
   const auto places = first_blocks(count);
   const auto split = away_.split(blocks);
   const auto post = [&](std::uint32_t layer, std::vector<Ticket>& tickets) -> Result<void> {
@@ -71,7 +72,7 @@ Result<Ticket> LayerPool::Impl::fetch(AquaTensor& tensor, BlockList blocks, Stre
   const auto split = away_.split(blocks);
   AQUA_ASSIGN(const Pin source,
               tensor.pin(Access::read, stream, {offset, packed_bytes(blocks.size())}));
-  // What the frames of the ring have of these blocks is old from now on.
+  // What frames of streamed layers have of these blocks is old from now on.
   steps_.forget(blocks);
   const auto post = [&](std::uint32_t layer, std::vector<Ticket>& tickets) -> Result<void> {
     const std::size_t at = std::size_t{layer} * count * layer_block_bytes();

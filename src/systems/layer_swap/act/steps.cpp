@@ -6,9 +6,11 @@
 #include "base/concat.hpp"
 #include "base/try.hpp"
 
-// Invariant: when a step begins, a frame of the ring has the `held_` blocks of the layer that comes
-// first in it. Whenever another layer had a block there, a step used that block, and the first
-// layer fetched what the step used, for the next one.
+// Invariant: when a step begins, every streamed layer that has a frame, or is on its way into one,
+// has the `held_` blocks there. Under `fixed` those are the layers that come first in their frame:
+// whenever another layer had a block there, a step used that block, and the first layer fetched
+// what the step used, for the next one. Under `fifo` layers come in and go out with all such
+// blocks. What is not held is in what is away.
 namespace aqua::layer_swap {
 
 Steps::Steps(Runtime runtime, const LayerPoolOptions& options, FrameMemory& memory,
@@ -67,7 +69,7 @@ Result<void> Steps::begin(Stream stream, BlockList reads, BlockList writes) {
   if (measured_) meter_.begin(stream, laid_out_);
 
   Step step{.stream = stream};
-  if (!memory_.plan().streamed.empty()) AQUA_TRY(fetch_first(step, reads, writes, read));
+  if (memory_.frames() < layers_) AQUA_TRY(fetch_first(step, reads, writes, read));
   laid_out_ = false;
   step_ = std::move(step);
   return {};
@@ -88,67 +90,16 @@ Result<void> Steps::fetch_first(Step& step, BlockList reads, BlockList writes,
   step.writes = away_.split(writes);
   step.used = away_.split(all);
   const SplitBlocks lacking = away_.split(missing);
-  for (const auto layer : memory_.plan().streamed) {
-    if (memory_.schedule().state(layer) != LayerState::home) continue;
+  for (std::uint32_t layer = 0; layer < layers_; ++layer) {
+    if (!memory_.streamed()[layer] || !has_frame(layer)) continue;
     const auto fetched = fetch(layer, lacking);
     if (!fetched.ok() && fetched.error().code == Code::data_loss)
       return lose(concat("layer ", layer), fetched.error());
     AQUA_TRY(fetched);  // no step has begun: the call may be repeated
   }
   for (const std::uint32_t block : all) held_[block] = true;
+  if (memory_.frames_change()) step.whole = away_.split(held_blocks());
   return {};
-}
-
-Result<void> Steps::fetch(std::uint32_t layer, const SplitBlocks& blocks) {
-  if (blocks.empty()) return {};
-  meter_.start(StepMeter::Span::fetch, in_.stream());
-  const auto fetched =
-      away_.fetch(layer, memory_.layout(layer), blocks, in_.stream(), fetches_[layer]);
-  meter_.stop(in_.stream());
-  AQUA_TRY(fetched);
-  for (const auto& of : blocks) {
-    fetched_bytes_ += of.blocks.size() * layer_block_bytes_;
-    meter_.fetched(of.blocks.size());
-  }
-  return {};
-}
-
-// Posts what the step has of them, in order. What cannot be posted now stays, for the next call.
-Result<void> Steps::post_moves(std::uint32_t ended) {
-  std::deque<Move>& moves = step_->moves;
-  while (!moves.empty()) {
-    const Move move = moves.front();
-    const auto posted = post(ended, move);
-    if (!posted.ok() && posted.error().code == Code::data_loss)
-      return lose(concat("layer ", move.layer), posted.error());
-    AQUA_TRY(posted);
-    // Streams keep the order from here on, whatever the host sees complete.
-    if (const auto told = memory_.schedule().completed(move.kind); !told.ok())
-      return lose("schedule", told.error());
-    moves.pop_front();
-  }
-  return {};
-}
-
-// A fetch into a frame comes after the kernels and the write-backs of the layers that had it: of
-// all that have ended, since those of other frames were posted before. Once posted in part, a move
-// may be posted again whole: it copies the same bytes.
-Result<void> Steps::post(std::uint32_t ended, const Move& move) {
-  Step& step = *step_;
-  if (move.kind == MoveKind::out) {
-    Tickets& leaving = leaving_[memory_.slot_of(move.layer)];
-    meter_.start(StepMeter::Span::write, out_.stream());
-    const auto posted =
-        away_.offload(move.layer, memory_.layout(move.layer), step.writes, out_.stream(), leaving);
-    meter_.stop(out_.stream());
-    AQUA_TRY(posted);
-    step.tickets.insert(step.tickets.end(), leaving.begin(), leaving.end());
-    for (const auto& of : step.writes) written_bytes_ += of.blocks.size() * layer_block_bytes_;
-    return {};
-  }
-  AQUA_TRY(in_.run_after(out_.stream()));
-  // What has had its turn comes in for the next step.
-  return fetch(move.layer, move.layer > ended ? step.reads : step.used);
 }
 
 Result<void> Steps::check_posted(const char* call) const {
@@ -178,16 +129,17 @@ Result<std::span<std::byte* const>> Steps::begin_layer(std::uint32_t layer) {
     return Error{Code::failed_precondition,
                  concat("begin_layer: layer ", step_->ended, " has not ended")};
   }
-  AQUA_TRY(check_posted("begin_layer"));
+  // Copies that could not begin are, where frames change, of this layer.
+  if (!memory_.frames_change()) AQUA_TRY(check_posted("begin_layer"));
   if (step_->ended == layers_) {
     return Error{Code::invalid_argument,
                  concat("begin_layer: layer ", layer, ", where every layer has ended")};
   }
-  AQUA_TRY(memory_.schedule().reach(layer));
+  AQUA_TRY(reach(layer));
   // Where nothing was to be fetched, the frame may still be copied from.
   if (memory_.streamed()[layer]) {
     meter_.start(StepMeter::Span::stall, step_->stream);
-    AQUA_TRY(await(layer, leaving_[memory_.slot_of(layer)]));
+    AQUA_TRY(await(layer, leaving_[memory_.frame_of(layer)]));
     AQUA_TRY(await(layer, fetches_[layer]));
     meter_.stop(step_->stream);
   }
@@ -253,7 +205,8 @@ void Steps::lay_out() {
   meter_.clear();
   laid_out_ = true;
   for (auto& tickets : fetches_) tickets.clear();
-  leaving_.assign(memory_.plan().ring, {});
+  leaving_.assign(memory_.frames(), {});
+  under_way_ = {};
 }
 
 void Steps::forget(BlockList blocks) {

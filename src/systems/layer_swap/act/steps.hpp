@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps posts the copies of a LayerPool's steps: what each streamed layer fetches and writes back,
-// and in which order; and it knows of which steps all copies are over, and whether bytes are lost.
+// Steps posts the copies of a LayerPool's steps: the moves of its schedule, in order, and what each
+// fetches and writes back; and it knows of which steps all copies are over, and whether bytes are
+// lost.
 //
 // Threads: one at a time. Owns: the steps' tickets and marks. Frames, what is away and the streams
 // are the pool's, and outlive this.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -42,8 +44,11 @@ class Steps {
   [[nodiscard]] Result<void> check_sound();
   // Bytes are lost: data_loss, from now on and until discard().
   [[nodiscard]] Error lose(const std::string& what, const Error& why);
-  // What the frames of the ring have of these blocks is old.
+  // What frames of streamed layers have of these blocks is old.
   void forget(BlockList blocks);
+  // Has what is away have these blocks, in all streamed layers. Waits for nothing. Errors: those of
+  // Runtime::offload().
+  [[nodiscard]] Result<void> save(BlockList blocks);
   // The frames are laid out anew: those of the ring have no block, and no copy is under way.
   void lay_out();
 
@@ -57,10 +62,11 @@ class Steps {
   struct Step {
     Stream stream;
     SplitBlocks reads{}, writes{}, used{};  // used: of both
+    SplitBlocks whole{};                    // what a layer has, where frames change
     Tickets tickets{};                      // that it depends on
     std::uint32_t ended = 0;                // layers
     bool in_layer = false;                  // layer `ended` is begun
-    std::deque<Move> moves{};               // of the layer that ended last, not posted yet
+    std::deque<Move> moves{};               // not posted yet; of one layer
   };
   struct PastStep {
     std::uint64_t number = 0;
@@ -71,10 +77,16 @@ class Steps {
   [[nodiscard]] Result<void> fetch_first(Step& step, BlockList reads, BlockList writes,
                                          const std::vector<bool>& read);
   [[nodiscard]] Result<void> fetch(std::uint32_t layer, const SplitBlocks& blocks);
+  [[nodiscard]] Result<void> send(std::uint32_t layer, const SplitBlocks& blocks, Tickets& tickets);
   [[nodiscard]] Result<void> await(std::uint32_t layer, Tickets& tickets);
   [[nodiscard]] Result<void> check_posted(const char* call) const;
   [[nodiscard]] Result<void> post_moves(std::uint32_t ended);
   [[nodiscard]] Result<void> post(std::uint32_t ended, const Move& move);
+  [[nodiscard]] Result<void> reach(std::uint32_t layer);
+  [[nodiscard]] Result<void> see_complete();
+  [[nodiscard]] Result<void> tell(MoveKind kind);
+  [[nodiscard]] bool has_frame(std::uint32_t layer) const;  // or is on its way into one
+  [[nodiscard]] std::vector<std::uint32_t> held_blocks() const;
 
   const std::uint32_t layers_;
   const std::size_t layer_block_bytes_;
@@ -87,7 +99,8 @@ class Steps {
   bool laid_out_ = false;         // no step has begun since
   std::vector<bool> held_;        // blocks that have been used since the frames were laid out
   std::vector<Tickets> fetches_;  // of each layer, for its next turn
-  std::vector<Tickets> leaving_;  // of each slot of the ring, out of it
+  std::vector<Tickets> leaving_;  // out of each frame
+  std::array<std::deque<Tickets>, 2> under_way_;  // moves that the schedule is to hear of, by kind
   std::optional<Step> step_;
   std::deque<PastStep> past_;
   std::uint64_t steps_ = 0, steps_done_ = 0;

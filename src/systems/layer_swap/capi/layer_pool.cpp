@@ -122,7 +122,10 @@ aqua_error* aqua_layer_pool_get_plane(aqua_layer_pool pool, uint32_t layer, uint
                      aqua::concat(what, ": layer ", layer, " of ", asked.layers, ", plane ", plane,
                                   " of ", asked.planes_per_layer)};
       }
-      *address = asked.pool->planes(layer)[plane];
+      const auto planes = asked.pool->planes(layer);
+      if (planes.empty())
+        return Error{Code::failed_precondition, aqua::concat(what, ": layer ", layer, " is away")};
+      *address = planes[plane];
       return {};
     });
   });

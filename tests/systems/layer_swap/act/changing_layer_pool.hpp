@@ -41,6 +41,7 @@ class ChangingLayerPool : public ::testing::Test {
     LayerPoolOptions options = kAdapting;
     options.frames = frames;
     options.goal = goal;
+    options.schedule = schedule_;
     options.on_resize = [this](const LayerPoolResize& news) { follow(news); };
     engine_ = std::make_unique<SwapEngine>(*runtime_, options);
     blocks_.emplace(*BlockPool::create(6, pool().usable_blocks()));
@@ -123,6 +124,7 @@ class ChangingLayerPool : public ::testing::Test {
   std::map<SequenceId, Swapped> swapped_;
   std::vector<LayerPoolResize> news_;
   bool gives_back_ = true;
+  const char* schedule_ = "fixed";
   SequenceId next_ = 100;
 };
 

@@ -76,6 +76,8 @@ TEST_F(LayerPoolRefusals, OptionsThatCannotBe) {
   refused("do not make 3 frames", [](auto& o) { o.device_bytes = 10_MiB; });
   refused("hold no block", [](auto& o) { o.device_bytes = 14_MiB; });
   refused("no goal \"speed\"", [](auto& o) { o.frames = 6, o.goal = "speed"; });
+  refused("goal capacity with fifo",
+          [](auto& o) { o.frames = 6, o.goal = "capacity", o.schedule = "fifo"; });
   refused("4 frames at first", [](auto& o) { o.frames = 4, o.goal = "capacity"; });
   // Said before memory is asked for, of which there is none left.
   refused("no goal \"speed\"", [](auto& o) { o.goal = "speed", o.device_bytes = 1_GiB; });

@@ -7,10 +7,16 @@ namespace aqua::test {
 namespace {
 
 using layer_swap::BlockMove;
-using LayerPoolResizing = ChangingLayerPool;
 using std::chrono::milliseconds;
 
-TEST_F(LayerPoolResizing, ShrinkingPreemptsTheLastAndMovesTheOthersBlocks) {
+class LayerPoolResizing : public ChangingLayerPool,
+                          public ::testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override { schedule_ = GetParam(); }
+};
+INSTANTIATE_TEST_SUITE_P(Schedules, LayerPoolResizing, test::schedules, test::schedule_name);
+
+TEST_P(LayerPoolResizing, ShrinkingPreemptsTheLastAndMovesTheOthersBlocks) {
   open(3, "");
   come(1, 3);
   come(2, 4);
@@ -38,7 +44,7 @@ TEST_F(LayerPoolResizing, ShrinkingPreemptsTheLastAndMovesTheOthersBlocks) {
 // A long kernel of the engine's keeps back the copies of the one that is preempted, and with them
 // the moves to its places. Nobody waits for its time: were the moves not behind it, they would be
 // over long before it, and no event tells of that but the bytes.
-TEST_F(LayerPoolResizing, BlocksMoveOnlyToPlacesThatHaveBeenCopiedFrom) {
+TEST_P(LayerPoolResizing, BlocksMoveOnlyToPlacesThatHaveBeenCopiedFrom) {
   open(3, "");
   come(1, 4);
   come(2, 10);
@@ -58,7 +64,7 @@ TEST_F(LayerPoolResizing, BlocksMoveOnlyToPlacesThatHaveBeenCopiedFrom) {
   read_all();
 }
 
-TEST_F(LayerPoolResizing, AChangeThatHasBegunWaitsForItsBlocksAndIsCompletedFirst) {
+TEST_P(LayerPoolResizing, AChangeThatHasBegunWaitsForItsBlocksAndIsCompletedFirst) {
   gives_back_ = false;
   open(3, "");
   come(1, 10);
@@ -82,7 +88,7 @@ TEST_F(LayerPoolResizing, AChangeThatHasBegunWaitsForItsBlocksAndIsCompletedFirs
   read_all();
 }
 
-TEST_F(LayerPoolResizing, WithoutRoomForWhatIsMovedNoSequenceIsPreempted) {
+TEST_P(LayerPoolResizing, WithoutRoomForWhatIsMovedNoSequenceIsPreempted) {
   open(3, "", 0, 96_MiB);
   come(1, 3);
   come(2, 8);
@@ -108,7 +114,7 @@ TEST_F(LayerPoolResizing, WithoutRoomForWhatIsMovedNoSequenceIsPreempted) {
 }
 
 // The list still gives up blocks, of sequences that have no KV any more.
-TEST_F(LayerPoolResizing, ADiscardEndsTheChangeUnderWay) {
+TEST_P(LayerPoolResizing, ADiscardEndsTheChangeUnderWay) {
   gives_back_ = false;
   open(3, "");
   come(1, 10);
@@ -125,7 +131,7 @@ TEST_F(LayerPoolResizing, ADiscardEndsTheChangeUnderWay) {
   read_all();
 }
 
-TEST_F(LayerPoolResizing, AListThatGivesUpBlocksByItselfIsCompletedFirst) {
+TEST_P(LayerPoolResizing, AListThatGivesUpBlocksByItselfIsCompletedFirst) {
   open(3, "");
   come(1, 9);
   come(2, 3);
@@ -145,7 +151,7 @@ TEST_F(LayerPoolResizing, AListThatGivesUpBlocksByItselfIsCompletedFirst) {
 }
 
 // What sequences were copied to and fro is waited for as the steps are.
-TEST_F(LayerPoolResizing, NoFrameChangesUnderACopyOfASequence) {
+TEST_P(LayerPoolResizing, NoFrameChangesUnderACopyOfASequence) {
   open(3, "", 50'000'000);
   come(1, 8);
   come(2, 2);
@@ -159,7 +165,7 @@ TEST_F(LayerPoolResizing, NoFrameChangesUnderACopyOfASequence) {
   read_all();
 }
 
-TEST_F(LayerPoolResizing, AListOfOtherBlocksIsRefused) {
+TEST_P(LayerPoolResizing, AListOfOtherBlocksIsRefused) {
   open(4, "");
   BlockPool more = *BlockPool::create(6, 13);
   BlockPool other = *BlockPool::create(5, 12);

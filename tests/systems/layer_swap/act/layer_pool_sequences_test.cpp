@@ -16,16 +16,20 @@ const LayerPoolOptions kSmallBlocks{.layers = 6,
                                     .device_bytes = 48_MiB,
                                     .frames = 5};
 
-class LayerPoolSequences : public ::testing::Test {
+class LayerPoolSequences : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    auto opened = Runtime::open({.device = "emu:0",
-                                 .coordinator = "none",
-                                 .host_bytes = 192_MiB,
-                                 .emulated = {.total_bytes = 64_MiB, .hostile = true}});
+    auto opened = Runtime::open(
+        {.device = "emu:0",
+         .coordinator = "none",
+         .host_bytes = 256_MiB,
+         .emulated = {
+             .total_bytes = 64_MiB, .hostile = true, .link_bytes_per_second = 200'000'000}});
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     runtime_ = std::move(*opened);
-    engine_ = std::make_unique<SwapEngine>(*runtime_, kSmallBlocks);
+    LayerPoolOptions options = kSmallBlocks;
+    options.schedule = GetParam();
+    engine_ = std::make_unique<SwapEngine>(*runtime_, options);
   }
   void TearDown() override { engine_.reset(); }
   [[nodiscard]] LayerPool& pool() { return engine_->pool(); }
@@ -37,7 +41,7 @@ class LayerPoolSequences : public ::testing::Test {
   std::unique_ptr<SwapEngine> engine_;
 };
 
-TEST_F(LayerPoolSequences, APreemptedSequenceComesBackAsItWas) {
+TEST_P(LayerPoolSequences, APreemptedSequenceComesBackAsItWas) {
   engine_->must_step({0, 1, 2, 3, 4, 5, 6, 7});
   ASSERT_TRUE(pool().resize(3).ok());  // blocks past the growth lie in tensors of their own
   ASSERT_GT(pool().usable_blocks(), 20U);
@@ -60,7 +64,7 @@ TEST_F(LayerPoolSequences, APreemptedSequenceComesBackAsItWas) {
   EXPECT_TRUE(*back->done());
 }
 
-TEST_F(LayerPoolSequences, ATensorHasTheBlocksInThePackedFormOfAllLayers) {
+TEST_P(LayerPoolSequences, ATensorHasTheBlocksInThePackedFormOfAllLayers) {
   engine_->must_step({0, 1, 2, 3, 4, 5, 6, 7});
   engine_->must_step({5});
   const Blocks sequence{5, 2, 7};
@@ -69,7 +73,7 @@ TEST_F(LayerPoolSequences, ATensorHasTheBlocksInThePackedFormOfAllLayers) {
   EXPECT_EQ(engine_->wrong_in(swap, engine_->stamps_of(sequence)), 0U);
 }
 
-TEST_F(LayerPoolSequences, WhatCannotBeMovesNothing) {
+TEST_P(LayerPoolSequences, WhatCannotBeMovesNothing) {
   engine_->must_step({0, 1, 2, 3, 4, 5, 6, 7});
   AquaTensor swap = tensor_for(2);
   const auto refused = [&](const Blocks& blocks, std::size_t offset, Code code) {
@@ -94,6 +98,8 @@ TEST_F(LayerPoolSequences, WhatCannotBeMovesNothing) {
   engine_->must_step({});
   EXPECT_EQ(engine_->wrong(), 0U);
 }
+
+INSTANTIATE_TEST_SUITE_P(Schedules, LayerPoolSequences, test::schedules, test::schedule_name);
 
 }  // namespace
 }  // namespace aqua

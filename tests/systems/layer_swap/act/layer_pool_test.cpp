@@ -25,15 +25,20 @@ Blocks range(std::uint32_t first, std::uint32_t end) {
 const LayerPoolOptions kOptions{
     .layers = 6, .planes_per_layer = 2, .block_bytes = 640_KiB, .device_bytes = 48_MiB};
 
-class LayerPools : public ::testing::TestWithParam<bool> {
+struct Ground {
+  bool hostile = false;
+  const char* schedule = "fixed";
+};
+
+class LayerPools : public ::testing::TestWithParam<Ground> {
  protected:
   void SetUp() override { open(0); }
   void open(std::uint64_t link_bytes_per_second) {
     auto opened = Runtime::open({.device = "emu:0",
                                  .coordinator = "none",
-                                 .host_bytes = 160_MiB,
+                                 .host_bytes = 256_MiB,
                                  .emulated = {.total_bytes = 64_MiB,
-                                              .hostile = GetParam(),
+                                              .hostile = GetParam().hostile,
                                               .link_bytes_per_second = link_bytes_per_second}});
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     runtime_ = std::move(*opened);
@@ -47,6 +52,7 @@ class LayerPools : public ::testing::TestWithParam<bool> {
   static LayerPoolOptions with(std::uint32_t frames) {
     LayerPoolOptions options = kOptions;
     options.frames = frames;
+    options.schedule = GetParam().schedule;
     return options;
   }
 
@@ -75,7 +81,9 @@ TEST_P(LayerPools, FewerFramesHoldMoreBlocksAndEveryByteIsTheOneWrittenLast) {
   EXPECT_EQ(before, 12U);
 }
 
-TEST_P(LayerPools, ALayersPlanesAreAtTheSameAddressesForLife) {
+using FixedLayerPools = LayerPools;
+
+TEST_P(FixedLayerPools, ALayersPlanesAreAtTheSameAddressesForLife) {
   SwapEngine engine(*runtime_, with(5));
   std::vector<std::byte*> planes;
   for (std::uint32_t layer = 0; layer < 6; ++layer) {
@@ -91,7 +99,7 @@ TEST_P(LayerPools, ALayersPlanesAreAtTheSameAddressesForLife) {
   EXPECT_EQ(planes, after);
 }
 
-TEST_P(LayerPools, OnlyWhatAStepWroteGoesBackAndOnlyWhatItReadsComesIn) {
+TEST_P(FixedLayerPools, OnlyWhatAStepWroteGoesBackAndOnlyWhatItReadsComesIn) {
   SwapEngine engine(*runtime_, with(4));
   engine.must_step(range(0, engine.pool().usable_blocks()));
   const std::size_t layer_block = 2 * kOptions.block_bytes;
@@ -177,9 +185,15 @@ TEST_P(LayerPools, DiscardEmptiesEveryBlockAlsoWithinAStep) {
   EXPECT_TRUE(engine.pool().step_done(4).ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, LayerPools, ::testing::Bool(), [](const auto& hostile) {
-  return hostile.param ? "hostile" : "friendly";
-});
+std::string name_of(const ::testing::TestParamInfo<Ground>& ground) {
+  return ground.param.schedule + std::string(ground.param.hostile ? "_hostile" : "_friendly");
+}
+INSTANTIATE_TEST_SUITE_P(Devices, LayerPools,
+                         ::testing::Values(Ground{false, "fixed"}, Ground{true, "fixed"},
+                                           Ground{false, "fifo"}, Ground{true, "fifo"}),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Devices, FixedLayerPools,
+                         ::testing::Values(Ground{false, "fixed"}, Ground{true, "fixed"}), name_of);
 
 }  // namespace
 }  // namespace aqua

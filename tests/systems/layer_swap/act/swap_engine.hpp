@@ -11,6 +11,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -20,6 +21,12 @@
 #include "aqua/runtime.hpp"
 
 namespace aqua::test {
+
+// A LayerPool's, for tests that hold for all.
+inline const auto schedules = ::testing::Values("fixed", "fifo");
+inline std::string schedule_name(const ::testing::TestParamInfo<const char*>& schedule) {
+  return schedule.param;
+}
 
 class SwapEngine {
  public:
@@ -69,6 +76,8 @@ class SwapEngine {
   }
   // What the kernels of a layer take, and compute nothing.
   void set_compute(std::chrono::microseconds time) { compute_ = time; }
+  // The host waits for a layer's kernels before it begins the next.
+  void set_in_step(bool in_step) { in_step_ = in_step; }
 
   // One step that reads `reads` and then writes `writes`, in every layer. The first call that
   // fails.
@@ -76,8 +85,12 @@ class SwapEngine {
     if (auto begun = pool_.begin_step(stream_, reads, writes); !begun.ok()) return begun.error();
     ++stamp_;
     for (std::uint32_t layer = 0; layer < options_.layers; ++layer) {
+      if (in_step_) settle();
       auto planes = pool_.begin_layer(layer);
+      if (!planes.ok() && goes_on_after && goes_on_after(layer, planes.error()))
+        planes = pool_.begin_layer(layer);
       if (!planes.ok()) return planes.error();
+      EXPECT_EQ(pool_.planes(layer).data(), planes->data());
       launch(layer, *planes, reads, writes);
       auto ended = pool_.end_layer(layer);
       if (!ended.ok() && goes_on_after && goes_on_after(layer, ended.error()))
@@ -115,7 +128,7 @@ class SwapEngine {
     settle();
     return wrong;
   }
-  // Whether a step calls an end_layer() that has failed again.
+  // Whether a step calls a begin_layer() or end_layer() that has failed again.
   std::function<bool(std::uint32_t layer, const Error&)> goes_on_after{};
   void settle() { EXPECT_TRUE(emulated::synchronize(runtime_, stream_).ok()); }
   // Words read that were not the last ones written, so far.
@@ -175,6 +188,7 @@ class SwapEngine {
   Blocks stamps_;            // of each block, by what was written last; 0: none
   std::uint32_t stamp_ = 0;  // the step's
   std::chrono::microseconds compute_{0};
+  bool in_step_ = false;
   std::shared_ptr<std::atomic<std::uint64_t>> wrong_ =
       std::make_shared<std::atomic<std::uint64_t>>(0);
 };

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Part `schedules`: the schedules `fixed` and `fifo` (Pie, 3.3) of a LayerPool, with the same
+// blocks over the same links, from one frame less than layers down to where `fixed` stalls by its
+// plan. `fifo` decides by what the host sees complete, so its host waits for each layer's kernels
+// before it begins the next. What that costs by itself is measured with all layers resident, and
+// `fifo` stalls where it takes longer than that. `fifo_ahead` is `fifo` with a host that launches a
+// step ahead, as that of `fixed` does. And the same replayed in virtual time, by the times
+// measured.
+#include <algorithm>
+
+#include "base/concat.hpp"
+#include "layer_pool_bench/parts.hpp"
+#include "layer_pool_bench/timing.hpp"
+#include "must.hpp"
+#include "samples.hpp"
+#include "systems/layer_swap/decide/ring_plan.hpp"
+#include "systems/layer_swap/decide/step_timer.hpp"
+
+namespace aqua::bench {
+namespace {
+
+constexpr double kSwapsCompared[] = {1.35, 1.75, 2.6};  // of a layer, over what it computes
+constexpr double kNoStall = 1.03;                       // of the step without swaps, at most
+constexpr std::uint32_t kFewestFrames = 3;
+
+// A step over what its layers compute, once steps are under way.
+double replayed(const char* schedule, const Shape& shape, std::uint32_t frames,
+                const layer_swap::StepTimes& times) {
+  constexpr int kFirst = 4, kSteps = 24;
+  layer_swap::StepTimer timer(
+      must(layer_swap::make_layer_schedule(schedule, {shape.layers, frames}), "schedule"));
+  double seconds = 0;
+  for (int step = 0; step < kFirst + kSteps; ++step) {
+    const double took = must(timer.step(times), "step").seconds;
+    if (step >= kFirst) seconds += took;
+  }
+  return seconds / (kSteps * times.compute * shape.layers);
+}
+
+// The fewest frames from which on no step is longer than without swaps; as many as layers at most.
+class Fewest {
+ public:
+  explicit Fewest(std::uint32_t layers) : frames_(layers) {}
+  // Told of fewer and fewer.
+  void see(std::uint32_t frames, double ratio) {
+    stalled_ = stalled_ || ratio > kNoStall;
+    if (!stalled_) frames_ = frames;
+  }
+  [[nodiscard]] std::uint32_t frames() const { return frames_; }
+
+ private:
+  std::uint32_t frames_;
+  bool stalled_ = false;
+};
+
+LayerPoolOptions with_fifo(LayerPoolOptions options) {
+  options.schedule = "fifo";
+  return options;
+}
+
+struct Compared {
+  Runtime runtime;
+  Shape shape;
+  PoolEngine resident, resident_in_step;
+  layer_swap::StepTimes times{};
+  Fewest fixed, fifo, ahead, replayed_fifo;
+  std::size_t checked = 0;
+
+  Compared(const Shape& of, double rate)
+      : runtime(open_device(rate, 320, 320)),
+        shape(of),
+        resident(runtime, shape, shape.pool(shape.layers)),
+        resident_in_step(runtime, shape, shape.pool(shape.layers)),
+        fixed(shape.layers),
+        fifo(shape.layers),
+        ahead(shape.layers),
+        replayed_fifo(shape.layers) {
+    resident_in_step.set_in_step();
+    fill(resident);
+    fill(resident_in_step);
+    const Blocks all = first_blocks(shape.frame_blocks());
+    const CopySeconds some = measure_copies(runtime, shape, all, last_blocks(shape));
+    times = {.compute = std::chrono::duration<double>(shape.layer_time).count(),
+             .fetch = some.in,
+             .whole_out = measure_copies(runtime, shape, all, all).out,
+             .write_back = some.out};
+  }
+};
+
+nlohmann::json measure_frames(Compared& bed, const Effort& effort, std::uint32_t frames) {
+  const LayerPoolOptions options = bed.shape.pool(frames);
+  PoolEngine fixed(bed.runtime, bed.shape, options);
+  PoolEngine fifo(bed.runtime, bed.shape, with_fifo(options));
+  PoolEngine ahead(bed.runtime, bed.shape, with_fifo(options));
+  fifo.set_in_step();
+  for (Engine* const engine : {&fixed, &fifo, &ahead}) fill(*engine);
+  const auto seconds = in_turn({&bed.resident, &bed.resident_in_step, &fixed, &fifo, &ahead},
+                               effort.few_rounds, effort.steps / 2);
+  bed.checked += fixed.check() + fifo.check() + ahead.check();
+  const auto of_fixed = ratios(seconds[2], seconds[0]);
+  const auto of_ahead = ratios(seconds[4], seconds[0]);
+  const auto of_in_step = ratios(seconds[3], seconds[1]);
+  const double by_replay = replayed("fifo", bed.shape, frames, bed.times);
+  bed.fixed.see(frames, median(of_fixed));
+  bed.fifo.see(frames, median(of_in_step));
+  bed.ahead.see(frames, median(of_ahead));
+  bed.replayed_fifo.see(frames, by_replay);
+  return {{"frames", frames},
+          {"expansion", static_cast<double>(bed.shape.layers) / frames},
+          {"resident_step_s", summary(seconds[0])},
+          {"resident_in_step_s", summary(seconds[1])},
+          {"fixed", summary(of_fixed)},
+          {"fifo", summary(ratios(seconds[3], seconds[0]))},
+          {"fifo_over_resident_in_step", summary(of_in_step)},
+          {"fifo_ahead", summary(of_ahead)},
+          {"replayed_fixed", replayed("fixed", bed.shape, frames, bed.times)},
+          {"replayed_fifo", by_replay}};
+}
+
+void compare_schedules(Report& report, const Effort& effort, double wanted) {
+  Shape shape{.name = "12 layers", .layers = 12, .planes = 2, .block_bytes = 32 << 10};
+  shape.layer_time = effort.paced(std::chrono::milliseconds(8));
+  const double layer = std::chrono::duration<double>(shape.layer_time).count();
+  const double rate = static_cast<double>(shape.frame_bytes()) / (wanted * layer);
+  Compared bed(shape, rate);
+  const double swap = (bed.times.fetch + bed.times.write_back) / bed.times.compute;
+  nlohmann::json by_frames = nlohmann::json::array();
+  for (std::uint32_t frames = shape.layers - 1; frames >= kFewestFrames; --frames) {
+    by_frames.push_back(measure_frames(bed, effort, frames));
+    if (layer_swap::best_ring(shape.layers, frames).sustains < swap) break;
+  }
+  std::vector<double> waiting;
+  for (const auto& row : by_frames) {
+    waiting.push_back(row["resident_in_step_s"]["median"].get<double>() /
+                      row["resident_step_s"]["median"].get<double>());
+  }
+  report.add(
+      concat("link of ", decimal(rate / 1e6, 0), " MB/s: stall-free with ", bed.fixed.frames(),
+             " frames by `fixed`, ", bed.fifo.frames(), " by `fifo` (", bed.ahead.frames(),
+             " where its host is ahead, replayed ", bed.replayed_fifo.frames(),
+             "); to wait for each layer: ", decimal(median(waiting)), " of a step"),
+      {{"part", "schedules"},
+       {"layers", shape.layers},
+       {"link_bytes_per_second", rate},
+       {"swap_over_compute", bed.times.fetch / bed.times.compute},
+       {"swap_s", bed.times.fetch},
+       {"whole_out_s", bed.times.whole_out},
+       {"write_s", bed.times.write_back},
+       {"stall_free_up_to", kNoStall},
+       {"fixed_frames", bed.fixed.frames()},
+       {"fifo_frames", bed.fifo.frames()},
+       {"fifo_ahead_frames", bed.ahead.frames()},
+       {"replayed_fifo_frames", bed.replayed_fifo.frames()},
+       {"resident_in_step_ratio", median(waiting)},
+       {"by_frames", by_frames},
+       {"checked_bytes", bed.checked + bed.resident.check() + bed.resident_in_step.check()}});
+}
+
+}  // namespace
+
+void measure_schedules(Report& report, const Effort& effort) {
+  for (const double swap : kSwapsCompared) compare_schedules(report, effort, swap);
+}
+
+}  // namespace aqua::bench
