@@ -182,7 +182,7 @@ void Serving::recover(Processes& broken) {
   kv_stream::RecoveryPlan plan;
   Interruption interruption{.noticed = noticed};
   for (bool connected = false; !connected;) {
-    for (const Sampled& each : broken.replace_killed()) {
+    for (const Sampled& each : broken.next_term()) {
       const auto delivered = deliver(each);
       const bool goes_on = delivered == Delivered::more && prompts;
       if (delivered == Delivered::last || goes_on) said.push_back(each);

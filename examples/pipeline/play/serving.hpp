@@ -37,8 +37,9 @@ struct Served {
   double seconds = 0;
   std::vector<Interruption> interruptions{};
   unsigned recoveries = 0;
-  unsigned deaths = 0;             // of processes; several may go into one recovery
-  unsigned silent = 0;             // of these, killed since their leases had run out
+  unsigned deaths = 0;  // of processes; several may go into one recovery
+  unsigned silent = 0;  // of these, killed since nobody had heard of them for long
+  unsigned coordinator_deaths = 0, coordinator_stops = 0;
   std::size_t computed_again = 0;  // tokens, prompts too, whose KV had been there
   std::size_t restored = 0;        // tokens whose KV a stage has read from replicas
   // At all keepers, of replicas and of streams, once all processes had ended. None: nobody could

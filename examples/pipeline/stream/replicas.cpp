@@ -12,7 +12,8 @@ kv_stream::ReplicatorOptions replicator_options(const Options& options) {
   const ModelShape model = options.model_shape();
   return {.owner = {.group = options.place.pipeline,
                     .stage = options.place.stage,
-                    .rank = options.place.rank},
+                    .rank = options.place.rank,
+                    .life = options.life},
           .shape = "toy, " + std::to_string(model.layers) + " layers of " +
                    std::to_string(model.kv_heads) + " heads of " +
                    std::to_string(model.head_bytes) + " bytes, as " +
@@ -60,7 +61,7 @@ void Replicas::seal() {
   if (replicator_) replicator_->seal();
 }
 
-void Replicas::resume(unsigned term) {
+void Replicas::resume(Word term) {
   if (replicator_) replicator_->resume(term);
 }
 
@@ -69,7 +70,7 @@ std::vector<std::uint32_t> Replicas::survey(const Survey& survey, std::uint32_t 
   reader_.reset();
   auto reader = kv_stream::ReplicaReader::open(runtime_, {.owner = options_.owner,
                                                           .shape = options_.shape,
-                                                          .term = survey.survey,
+                                                          .term = survey.term,
                                                           .keeper = options_.keeper});
   if (!reader.ok()) {
     if (reader.error().code == Code::unavailable) return marks;

@@ -31,7 +31,7 @@ class Replicas {
   void finish(Word sequence);
   // Between the end of one term and the beginning of the next nothing is committed.
   void seal();
-  void resume(unsigned term);
+  void resume(Word term);
 
   // By sequence of the survey: how much of it the dead one has left.
   [[nodiscard]] std::vector<std::uint32_t> survey(const Survey& survey, std::uint32_t room);
