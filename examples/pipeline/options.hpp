@@ -47,7 +47,8 @@ struct Kill {
 
 // How a pipeline goes on after a death.
 enum class Recover : std::uint8_t {
-  replicas,  // from replicas, and what they lack is computed again
+  replicas,  // from replicas or computed again, as is the shorter by what was measured
+  reading,   // from replicas in any case, and what they lack is computed again
   prefill,   // what the dead had is computed again, from ids that are known
   scratch,   // requests that were running are answered anew
 };

@@ -67,6 +67,12 @@ class Play {
       all.push_back({other.standby ? "with a standby" : "without a standby", other});
       other.standby = options_.standby;
     }
+    if (options_.replicate) {
+      other.recover = Recover::reading;
+      all.push_back({"always read", other});
+      other.recover = Recover::prefill;
+      all.push_back({"never read", other});
+    }
     other.replicate = false;
     other.recover = Recover::prefill;
     all.push_back({"prefilled again", other});

@@ -49,7 +49,8 @@ Processes::Processes(const std::string& name, const PipelineShape& shape, const 
   }
   for (bool connected = false; !connected;) {
     (void)next_term();
-    connected = (runs_ || survey({})) && connect({}, 0);
+    MeasuredCopies none;
+    connected = (runs_ || survey({}, none)) && connect({}, 0);
   }
 }
 
@@ -207,7 +208,7 @@ std::vector<Sampled> Processes::next_term() {
 }
 
 std::optional<std::vector<std::vector<Mark>>> Processes::survey(
-    const std::vector<KnownSequence>& sequences) {
+    const std::vector<KnownSequence>& sequences, MeasuredCopies& copies) {
   for (std::size_t seat = 0; seat < seats_.size(); ++seat)
     tell(seat, Survey{.term = term_, .sequences = sequences});
   const Mark all{.cached = UINT32_MAX, .replica = UINT32_MAX, .untouched = true};
@@ -216,6 +217,8 @@ std::optional<std::vector<std::vector<Mark>>> Processes::survey(
     const auto heard = hear(seat, "surveyed");
     if (!heard) return {};
     const auto surveyed = heard->get<Surveyed>();
+    copies.bytes += surveyed.copies.bytes;
+    copies.seconds += surveyed.copies.seconds;
     for (std::size_t i = 0; i < sequences.size(); ++i) {
       Mark& least = stages[seat / shape_.ranks][i];
       const Mark& its = surveyed.marks.at(i);

@@ -55,8 +55,9 @@ class Processes {
   [[nodiscard]] std::vector<Sampled> next_term();
   // Then: what each stage has of these sequences, the least of its ranks counting. None: this term
   // is over, too, and it is all to be done again.
+  // `copies` is added to what they have measured.
   [[nodiscard]] std::optional<std::vector<std::vector<Mark>>> survey(
-      const std::vector<KnownSequence>& sequences);
+      const std::vector<KnownSequence>& sequences, MeasuredCopies& copies);
   // Then: all connect, and go on from there with these sequences alone; all others below `begun`
   // have ended. Returns once the group runs. False: likewise.
   [[nodiscard]] bool connect(const std::vector<Resume>& sequences, Word begun);

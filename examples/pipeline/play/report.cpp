@@ -15,6 +15,22 @@ json pipelines_of(const Options& options) {
   return {{kPrefill, to_string(*options.prefill)}, {kDecode, to_string(*options.decode)}};
 }
 
+json told(const std::vector<Reckoning>& all) {
+  json made = json::array();
+  for (const Reckoning& each : all) {
+    made.push_back({{"link_bytes_per_second", each.costs.link_bytes_per_second},
+                    {"prefill_seconds_per_token", each.costs.prefill_seconds_per_token},
+                    {"copies_measured", each.copies_measured},
+                    {"computing_measured", each.computing_measured},
+                    {"sequences_read", each.sequences_read},
+                    {"sequences_computed", each.sequences_computed},
+                    {"seconds", each.seconds},
+                    {"seconds_if_read", each.seconds_if_read},
+                    {"seconds_if_computed", each.seconds_if_computed}});
+  }
+  return made;
+}
+
 }  // namespace
 
 std::size_t equal_answers(const Served& many, const Served& one) {
@@ -38,6 +54,7 @@ json as_json(const Options& options, const std::vector<Run>& runs, const Served&
            {"recovery_seconds", many.recovery_seconds},
            {"tokens_computed_again", many.computed_again},
            {"tokens_restored", many.restored},
+           {"reckonings", told(many.reckonings)},
            {"silent", many.silent},
            {"coordinator_deaths", many.coordinator_deaths},
            {"coordinator_stops", many.coordinator_stops},
@@ -48,6 +65,8 @@ json as_json(const Options& options, const std::vector<Run>& runs, const Served&
       all["compared"][each.name] = {{"seconds", each.served.seconds},
                                     {"latency_seconds", each.served.latency_seconds},
                                     {"deaths", each.served.deaths},
+                                    {"tokens_restored", each.served.restored},
+                                    {"tokens_computed_again", each.served.computed_again},
                                     {"recovery_seconds", each.served.recovery_seconds}};
   }
   return all;

@@ -46,11 +46,19 @@ struct Mark {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Mark, cached, replica, untouched)
 
+// Copies of replicas, to the keeper and from it, since this was last said.
+struct MeasuredCopies {
+  Word bytes = 0;
+  double seconds = 0;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MeasuredCopies, bytes, seconds)
+
 struct Surveyed {
   Word surveyed = 0;  // the term
   std::vector<Mark> marks{};
+  MeasuredCopies copies{};
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Surveyed, surveyed, marks)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Surveyed, surveyed, marks, copies)
 
 struct Resume {
   Word sequence = 0;

@@ -60,6 +60,7 @@ Surveyed Stage::survey(const Survey& survey) {
          .replica = left[i],
          .untouched = cached == cached_.end() && !streamed_.contains(sequence)});
   }
+  if (replicas_) surveyed.copies = replicas_->take_measured();
   return surveyed;
 }
 

@@ -48,8 +48,20 @@ void Replicas::step(const Step& step, BlockList blocks, Stream stream) {
       .blocks = blocks,
       .first = first,
       .ids = std::span(step.ids).subspan(from_the_first ? 0 : head.before)};
-  (void)example::must(replicator_->step({&written, 1}, stream), "replicas");
+  const auto since = Clock::now();
+  Ticket copy = example::must(replicator_->step({&written, 1}, stream), "replicas");
+  constexpr unsigned kMeasuredOf = 8;
+  if (from_the_first && prompts_++ % kMeasuredOf == 0) {
+    example::must(copy.wait(), "replicas");
+    measured(written.ids.size(), since);
+  }
   known_.insert(head.sequence);
+}
+
+void Replicas::measured(std::size_t tokens, Clock::time_point since) {
+  const Layout& layout = cache_.layout();
+  measured_.bytes += tokens * (layout.block_bytes() / layout.spec().axes.tokens.count);
+  measured_.seconds += std::chrono::duration<double>(Clock::now() - since).count();
 }
 
 void Replicas::finish(Word sequence) {
