@@ -5,10 +5,11 @@
 Usage: pipeline_recovery.py --pipeline PROGRAM --keeper PROGRAM [--courier PROGRAM --certificates PROGRAM]
        [--rounds N] [--layer-us N] [--json FILE]
 
-Serves the same requests by examples/pipeline five times a round: undisturbed; and with a stage of
-decode killed once 70 % of all tokens are there, which is replaced by a new process and reads its
-replicas, or by one that stands by, or computes what was lost from tokens that are known, or answers
-the running requests anew. With a courier likewise for a pipeline of three stages whose whole server
+Serves the same requests by examples/pipeline seven times a round: undisturbed; and with a stage of
+decode killed once 70 % of all tokens are there, which is replaced by a new process, or by one that
+stands by, and reads replicas or computes tokens that are known, as is the shorter by what was
+measured; reads in any case; computes in any case, though there are replicas; or has none, and so
+copies nothing before either; or answers the running requests anew. With a courier likewise for a pipeline of three stages whose whole server
 is lost, with its keeper: its successors are on another server, and read the copies that couriers have
 brought there. Told is how long a request took on average, over the undisturbed run of the same round:
 the median of N rounds (5), each with a seed of its own.
@@ -30,8 +31,8 @@ from typing import Any, Dict, List
 
 STAGE = ["--prefill", "2x1", "--decode", "2x1", "--requests", "16", "--kill", "decode:1@70%"]
 SERVER = ["--colocated", "3x1", "--requests", "16", "--prompt-tokens", "200", "--kill", "server:0@70%"]
-WAYS = {"replicas": "as asked", "replicas, standby": "with a standby", "prefilled again": "prefilled again",
-        "from scratch": "from scratch"}
+WAYS = {"replicas": "as asked", "replicas, standby": "with a standby", "always read": "always read", "never read": "never read",
+        "prefilled again": "prefilled again", "from scratch": "from scratch"}
 STAGE_AT_MOST, SERVER_AT_MOST = 1.2, 1.3
 
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "must.hpp"
@@ -41,12 +42,15 @@ std::string keeper_socket(const std::filesystem::path& directory) {
   return directory / "keeper.sock";
 }
 
-void become_coordinator(const std::filesystem::path& given,
-                        const std::filesystem::path& directory) {
+void become_coordinator(const std::filesystem::path& given, const std::filesystem::path& directory,
+                        const std::vector<std::string>& more) {
+  std::vector<std::string> arguments{"--listen",    coordinator_address(directory),
+                                     "--data",      directory / "coordinator",
+                                     "--log-level", "error"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
   become(given.empty() ? find_program("aqua-coordinator", "../../coordinator")
                        : std::filesystem::absolute(given),
-         {"--listen", coordinator_address(directory), "--data", directory / "coordinator",
-          "--log-level", "error"});
+         std::move(arguments));
 }
 
 void become_courier(const std::filesystem::path& given, const std::filesystem::path& config) {

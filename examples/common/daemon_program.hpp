@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace aqua::example {
 
@@ -14,8 +15,10 @@ namespace aqua::example {
 [[nodiscard]] std::string coordinator_address(const std::filesystem::path& directory);
 [[nodiscard]] std::string keeper_socket(const std::filesystem::path& directory);
 
+// `more`: options of the daemon's.
 [[noreturn]] void become_coordinator(const std::filesystem::path& given,
-                                     const std::filesystem::path& directory);
+                                     const std::filesystem::path& directory,
+                                     const std::vector<std::string>& more = {});
 // With this file of options.
 [[noreturn]] void become_courier(const std::filesystem::path& given,
                                  const std::filesystem::path& config);

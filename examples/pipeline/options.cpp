@@ -15,16 +15,17 @@ Serves requests with pipelines of real processes: SxR is S stages of R tensor-pa
 process each, connected by Unix sockets. With --prefill and --decode the KV of a prompt is streamed
 from one pipeline to the other while it is computed; their shapes may differ in every way. The model is a toy in integers, whose attention sums over
 every byte of the KV cache: one wrong byte changes the tokens. The KV lies in paged blocks of
-emulated devices. A process that is killed is replaced, and no token is lost: its KV is computed
-again or, with --replicate, read from the copies that each process keeps with the keeper. The same
-requests are then answered by one process; all tokens must be equal.
+emulated devices. Processes are members of a group at a coordinator, which says who has which rank
+in which term. One that is killed is replaced, and no token is lost: its KV is computed again or,
+with --replicate, read from the copies that each process keeps with the keeper. The same requests
+are then answered by one process; all tokens must be equal.
 
 The exit status is 0 only if they are.)";
 
 Result<Kill> parse_kill(std::string_view text) {
   const Error wrong{Code::invalid_argument,
                     "expected PIPELINE:STAGE[:RANK]@PERCENT% or @STEP, a step being listening, "
-                    "surveyed, restoring, restored, resumed, connected or stepped"};
+                    "surveyed, acknowledged, restoring, restored, resumed, connected or stepped"};
   const std::size_t colon = text.find(':'), at = text.find('@');
   if (colon == std::string_view::npos || at == std::string_view::npos || at < colon) return wrong;
   Kill kill{.pipeline = std::string(text.substr(0, colon))};
@@ -53,8 +54,9 @@ Result<Kill> parse_kill(std::string_view text) {
 // Why that cannot be, beside those before it.
 std::optional<std::string> refusal(const Kill& kill, const Options& options,
                                    const std::vector<Kill>& before) {
-  if (kill.stops && is_daemon(kill))
-    return "a daemon has no lease by which to find that it is stopped";
+  if (kill.pipeline == kCoordinator)
+    return kill.stage == 0 ? std::nullopt : std::optional<std::string>("there is one coordinator");
+  if (kill.stops && is_daemon(kill)) return "nobody finds that this daemon is stopped";
   if (kill.pipeline == kKeeper) {
     if (options.replicate && !options.prefill && kill.step.empty() && kill.stage == 0) return {};
     return "wants --replicate alone, and a time";
@@ -102,14 +104,14 @@ void add_stage_options(CommandLine& line, Options& options) {
       .flag("--stage-role", options.stage_role, "")
       .flag("--keeper-role", options.keeper_role, "")
       .flag("--courier-role", options.courier_role, "")
+      .flag("--coordinator-role", options.coordinator_role, "")
       .text("--network", options.network, "NAME", "")
       .flag("--log-steps", options.log_steps, "")
       .text("--pipeline", options.place.pipeline, "NAME", "")
       .number("--stage", options.place.stage, 0, 1000, "N", "")
       .number("--rank", options.place.rank, 0, 1000, "N", "")
-      .number("--term", options.term, 1, UINT32_MAX, "N", "")
-      .text("--die-at", options.die_at, "STEP", "")
-      .text("--stop-at", options.stop_at, "STEP", "")
+      .text("--coordinator", options.coordinator, "ADDRESS", "")
+      .text("--member", options.member, "NAME", "")
       .text("--directory", options.directory, "DIR", "")
       .number("--parent", options.parent, 1, INT32_MAX, "PID", "");
   add_shape(line, "--shape", options.place.shape, "");
@@ -118,7 +120,8 @@ void add_stage_options(CommandLine& line, Options& options) {
 }  // namespace
 
 bool is_daemon(const Kill& kill) {
-  return kill.pipeline == kKeeper || kill.pipeline == kCourier || kill.pipeline == kServer;
+  return kill.pipeline == kKeeper || kill.pipeline == kCourier || kill.pipeline == kServer ||
+         kill.pipeline == kCoordinator;
 }
 
 CommandLine options_line(Options& options) {
@@ -144,13 +147,15 @@ CommandLine options_line(Options& options) {
       .list("--kill", options.kill, "PIPELINE:STAGE[:RANK]@PERCENT%|@STEP",
             "kill that process once so many of all tokens are there, or where it gets to that "
             "step; again and again. keeper:0 is the keeper, courier:0 the courier of prefill's "
-            "server, "
-            "courier:1 that of decode's, server:0 all that runs on the first of two servers")
+            "server, courier:1 that of decode's, server:0 all that runs on the first of two "
+            "servers, coordinator:0 the coordinator, of which another life begins at once. What "
+            "happens at a step happens at the start and once more after a death")
       .list("--stop", options.stop, "PIPELINE:STAGE[:RANK]@PERCENT%|@STEP",
             "likewise, stop it (SIGSTOP), of which its pidfd does not tell ...")
       .number("--ttl-ms", options.ttl_ms, 0, 60'000, "N",
-              "... kill and replace each process that has not renewed its lease for so long; 0: "
-              "they have none")
+              "... the coordinator calls each process silent that it has not heard of for so long, "
+              "and who is silent for so long is killed and replaced; 0: nobody is. A coordinator "
+              "that is stopped goes on after so long")
       .flag("--compare", options.compare,
             "serve the requests undisturbed, too, and with the same deaths without replicas, and "
             "from scratch; print the latencies side by side")
@@ -166,6 +171,8 @@ CommandLine options_line(Options& options) {
       .text("--decode-address", options.decode_address, "HOST", "... where it listens")
       .text("--courier-binary", options.courier, "PROGRAM",
             "the aqua-courier program; default: of the same build")
+      .text("--coordinator-binary", options.coordinator_program, "PROGRAM",
+            "the aqua-coordinator program; default: of the same build")
       .text("--keeper-binary", options.keeper, "PROGRAM",
             "the aqua-keeper program; default: of the same build")
       .number("--layer-us", options.layer_us, 0, 1'000'000, "N",
@@ -228,6 +235,18 @@ std::vector<Kill> kills(const Options& options) {
         throw example::Failure(concat(name, text, ": ", *why));
       all.push_back(std::move(*kill));
     }
+  }
+  return all;
+}
+
+std::vector<AtStep> at_steps(const Options& options) {
+  std::vector<AtStep> all;
+  for (const Kill& kill : kills(options)) {
+    const bool here = kill.pipeline == options.place.pipeline &&
+                      kill.stage == options.place.stage && kill.rank == options.place.rank;
+    const bool coordinator = kill.pipeline == kCoordinator;
+    if (!kill.step.empty() && (here || coordinator))
+      all.push_back({.step = kill.step, .stops = kill.stops, .coordinator = coordinator});
   }
   return all;
 }

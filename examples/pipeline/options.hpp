@@ -27,11 +27,12 @@ inline constexpr const char *kColocated = "colocated", *kPrefill = "prefill", *k
 // them, so that the others go on, and read what the orchestrator writes to them.
 inline constexpr unsigned kMostBatch = 64;
 
-inline constexpr const char* kKeeper = "keeper";    // may be killed, too
-inline constexpr const char* kCourier = "courier";  // likewise: 0 is prefill's, 1 decode's
-inline constexpr const char* kServer = "server";    // likewise, with all that runs on it
+inline constexpr const char* kKeeper = "keeper";            // may be killed, too
+inline constexpr const char* kCoordinator = "coordinator";  // likewise, or stopped
+inline constexpr const char* kCourier = "courier";          // likewise: 0 is prefill's, 1 decode's
+inline constexpr const char* kServer = "server";            // likewise, with all that runs on it
 
-// Which process dies, and when; or is stopped, and killed once its lease has run out.
+// Which process dies, and when; or is stopped, and killed once it was silent for long.
 struct Kill {
   std::string pipeline{};
   unsigned stage = 0;
@@ -46,7 +47,8 @@ struct Kill {
 
 // How a pipeline goes on after a death.
 enum class Recover : std::uint8_t {
-  replicas,  // from replicas, and what they lack is computed again
+  replicas,  // from replicas or computed again, as is the shorter by what was measured
+  reading,   // from replicas in any case, and what they lack is computed again
   prefill,   // what the dead had is computed again, from ids that are known
   scratch,   // requests that were running are answered anew
 };
@@ -68,9 +70,12 @@ struct Options {
   std::filesystem::path two_servers{};
   std::string prefill_network{}, decode_network{};  // namespaces of couriers; empty: this one
   std::string decode_address = "127.0.0.1";
-  std::filesystem::path courier{};  // the daemon's program; empty: looked for
+  std::filesystem::path courier{};              // the daemon's program; empty: looked for
+  std::filesystem::path coordinator_program{};  // likewise
   std::vector<std::string> kill{}, stop{};
-  unsigned ttl_ms = 0;  // of the leases of processes; 0: they have none
+  // Silence after which the coordinator takes a process for silent, and the orchestrator then kills
+  // it; 0: nobody does, and the coordinator waits as long as it does by default.
+  unsigned ttl_ms = 0;
   bool flip = false;
   bool json = false;
   bool replicate = false;
@@ -85,7 +90,7 @@ struct Options {
     all.query_heads = 2 * all.kv_heads;
     return all;
   }
-  // That the orchestrator waits at a time: then it looks at leases.
+  // That the orchestrator waits at a time: then it looks who is silent.
   [[nodiscard]] std::chrono::milliseconds one_wait() const {
     return std::chrono::milliseconds(ttl_ms > 0 ? ttl_ms / 4 : 10'000);
   }
@@ -101,20 +106,25 @@ struct Options {
   }
 
   // --- for the processes that it starts ---
-  bool stage_role = false, keeper_role = false, courier_role = false;
+  bool stage_role = false, keeper_role = false, courier_role = false, coordinator_role = false;
   std::string network{};
   bool log_steps = false;
   Place place{};
-  unsigned term = 1;
-  std::string die_at{}, stop_at{};  // one of kNamedSteps, or none
+  std::string coordinator{};  // where it listens
+  std::string member{};       // this process's name in the group
   std::filesystem::path directory{};
   pid_t parent = 0;
+  // Of the group, when the process has got its place.
+  std::uint64_t term = 1;
+  std::string life{};
 };
 
 // nullptr: there is no such pipeline.
 [[nodiscard]] const PipelineShape* shape_of(const Options& options, const std::string& pipeline);
 // Of Options::kill and stop. Throws Failure where one is wrong, or there is no such process.
 [[nodiscard]] std::vector<Kill> kills(const Options& options);
+// What happens where the process of options.place gets to a named step.
+[[nodiscard]] std::vector<AtStep> at_steps(const Options& options);
 // Throws Failure where options do not go together.
 void check_options(const Options& options);
 // The line that fills `options`, which must outlive it.

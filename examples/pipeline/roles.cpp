@@ -7,11 +7,13 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "child_process.hpp"
 #include "daemon_program.hpp"
 #include "must.hpp"
-#include "serve/lease.hpp"
+#include "serve/membership.hpp"
 #include "serve/stage.hpp"
 
 namespace aqua::pipeline {
@@ -25,37 +27,48 @@ void say(const Message& message) {
     throw example::Failure("the orchestrator hears no more");
 }
 
-// Wired under one term. Returns what run() does; where a neighbour dies, the next order to wire
-// anew, which the orchestrator gives then.
-std::optional<Rewire> serve(Stage& stage, const Options& options, unsigned term, Orders& orders) {
+std::optional<Word> next_term(Orders& orders) {
+  while (const auto order = orders.next()) {
+    if (order->contains("listen")) return order->get<Rewire>().listen;
+  }
+  return {};
+}
+
+// In one term of the group. Returns the next term to act in, where a neighbour dies the one that
+// the group begins then; nothing where there is no more to do.
+std::optional<Word> serve(Stage& stage, const Options& options, Membership& membership, Word term,
+                          Orders& orders) {
   try {
-    stage.seal();
+    stage.seal(term);
     Wiring wiring(options.place, options.directory, term);
     stage.named_step().reached("listening");
     say(Wired{.term = term, .connected = false});
     Survey survey;
-    auto order = orders.next();
+    auto order = orders.next_of(term);
     if (order && order->contains("survey")) {
       survey = order->get<Survey>();
       const Surveyed surveyed = stage.survey(survey);
       stage.named_step().reached("surveyed");
+      membership.acknowledge(term, survey, surveyed);
       say(surveyed);
-      order = orders.next();
+      stage.named_step().reached("acknowledged");
+      order = orders.next_of(term);
     }
     if (!order) return {};
-    if (order->contains("listen")) return order->get<Rewire>();
-    stage.resume(order->get<Connect>(), survey);
+    if (order->contains("listen")) return order->get<Rewire>().listen;
+    const auto connect = order->get<Connect>();
+    if (!membership.await_plan(connect)) return next_term(orders);
+    stage.resume(connect, survey);
+    membership.resumed(term);
     wiring.connect(orders);
     stage.named_step().reached("connected");
     say(Wired{.term = term, .connected = true});
-    return stage.run(wiring, orders);
+    const auto next = stage.run(wiring, orders, term);
+    return next ? std::optional(next->listen) : std::nullopt;
   } catch (const NeighbourGone&) {
     // Its own links are closed by now: those who wait for this process hear of it, too.
   }
-  while (const auto order = orders.next()) {
-    if (order->contains("listen")) return order->get<Rewire>();
-  }
-  return {};
+  return next_term(orders);
 }
 
 // A namespace of the network, as `ip netns` names it.
@@ -72,32 +85,37 @@ void enter(const std::string& network) {
 int run_role(const Options& options) {
   example::die_with_parent(options.parent);
   if (options.keeper_role) example::become_keeper(options.keeper, options.directory);
+  if (options.coordinator_role) {
+    std::vector<std::string> more;
+    if (options.ttl_ms > 0) {
+      for (const char* ttl : {"--client-ttl", "--lease-ttl"})
+        more.insert(more.end(), {ttl, std::to_string(options.ttl_ms)});
+    }
+    example::become_coordinator(options.coordinator_program, options.directory, more);
+  }
   if (options.courier_role) {
     enter(options.network);
     example::become_courier(options.courier, options.directory / "courier.json");
   }
-  std::optional<Lease> lease;  // outlives all that has to be taken down
-  if (options.ttl_ms > 0)
-    lease.emplace(options.directory, std::chrono::milliseconds(options.ttl_ms));
   Runtime runtime = example::must(Runtime::open({.device = "emu:0",
-                                                 .coordinator = "none",
+                                                 .coordinator = options.coordinator,
+                                                 .name = options.member,
                                                  .host_bytes = 2_MiB,
+                                                 .socket_directory = options.directory,
                                                  .curve_directory = "off"}),
                                   "runtime");
-  Orders orders(STDIN_FILENO);
+  Membership membership(runtime, options);
+  Orders orders(STDIN_FILENO, membership.terms());
+  auto term = next_term(orders);
+  if (!term) return 0;  // it stood by, and was not needed
   Options taken = options;
-  if (options.standby) {
-    say(nlohmann::json{{"stands_by", true}});
-    const auto order = orders.next();
-    if (!order) return 0;  // it was not needed
-    const auto place = order->get<TakePlace>();
-    taken.place.stage = place.stage;
-    taken.place.rank = place.rank;
-    taken.term = place.term;
-  }
+  const GroupNews news = membership.news();
+  taken.place.stage = news.rank->stage;
+  taken.place.rank = news.rank->tensor;
+  taken.term = *term;
+  taken.life = news.group;
   Stage stage(runtime, taken);
-  for (std::optional<Rewire> next{{taken.term}}; next;)
-    next = serve(stage, taken, next->listen, orders);
+  while (term) term = serve(stage, taken, membership, *term, orders);
   return 0;
 }
 

@@ -109,7 +109,11 @@ struct GroupOptions {
   GroupPipeline decode{};
   GroupShape shape{};
   std::optional<GroupRank> rank{};  // nullopt: to stand by
-  std::string member{};             // one's own name, for people
+  // To have no place at all, and hear of the group: for what starts its processes, or sends them
+  // requests. Where it has created the group, that stays while its runtime lives, also when every
+  // member has died: later ones come into the same life, under a higher term.
+  bool observes = false;
+  std::string member{};  // one's own name, for people
   // Both are called as the runtime's callbacks are: one at a time, on its thread for them or in
   // tick(). They may call the member.
   std::function<void(const GroupNews&)> on_news{};
@@ -121,7 +125,8 @@ struct GroupOptions {
 
 // Threads: every method may be called from any thread, also from a callback. One thread of its own
 //          talks to the coordinator; no method waits for a socket.
-// Owns:    its place in the group, which it leaves when destroyed. Must be gone before its runtime,
+// Owns:    its place in the group, if it has one, which it leaves when destroyed. Must be gone
+// before its runtime,
 //          and not in a callback. After the destructor no callback begins; it waits for one in
 //          progress, and for a call to a coordinator that does not answer, at most five seconds.
 class AQUA_API GroupMember {
@@ -130,6 +135,7 @@ class AQUA_API GroupMember {
   // of the name, and joined, as soon as it can be. A runtime has one part in a group at a time: the
   // next one begins when the coordinator has heard that the last one was given up.
   //   failed_precondition  the runtime has no coordinator; or this process is a fork
+  //   invalid_argument     a rank for one that observes
   [[nodiscard]] static Result<GroupMember> join(Runtime& runtime, GroupOptions options);
   // One that was moved from may only be assigned to or destroyed.
   GroupMember(GroupMember&&) noexcept;

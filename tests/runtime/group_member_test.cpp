@@ -168,6 +168,35 @@ TEST_F(GroupMembers, OutliveTheCoordinator) {
   first->runs(2);
 }
 
+TEST_F(GroupMembers, AnObserverHasNoPlaceAndKeepsTheGroupThatItHasCreated) {
+  GroupOptions watching = pipeline_of_two(std::nullopt);
+  watching.observes = true;
+  const auto observer = engine(watching);
+  const std::string group =
+      observer->wait([](const GroupNews& news) { return news.term == 1; }).group;
+  {
+    const auto first = engine(stage(0));
+    const auto second = engine(stage(1));
+    const GroupNews news = observer->runs(1);
+    EXPECT_EQ(news.members.size(), 2U);
+    EXPECT_EQ(news.rank, std::nullopt);
+    EXPECT_FALSE(news.acknowledge);
+  }
+  observer->wait([](const GroupNews& news) { return news.members.empty(); });
+  stop_daemon();
+  start_daemon();
+  const auto first = engine(std::nullopt);
+  const auto second = engine(std::nullopt);
+  EXPECT_EQ(first->wait([](const GroupNews& news) { return news.rank.has_value(); }).group, group);
+  observer->wait(
+      [](const GroupNews& news) { return news.state == GroupState::running && news.term == 3; });
+  EXPECT_FALSE(observer->has_ended());
+  watching.rank = stage(0);
+  auto runtime = open({.device = "emu:7"});
+  ASSERT_TRUE(runtime.has_value());
+  EXPECT_EQ(GroupMember::join(*runtime, watching).error().code, Code::invalid_argument);
+}
+
 // Of every runtime in this process. Returns how many there were.
 int break_lifelines(const std::string& path) {
   int broken = 0;

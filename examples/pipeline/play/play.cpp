@@ -8,15 +8,16 @@
 #include <csignal>
 #include <cstdio>
 #include <functional>
-#include <iomanip>
-#include <sstream>
 
 #include "aqua/handoff/segments.hpp"
 #include "daemon_program.hpp"
 #include "must.hpp"
+#include "play/coordinator.hpp"
 #include "play/record.hpp"
+#include "play/report.hpp"
 #include "play/servers.hpp"
 #include "play/serving.hpp"
+#include "play/start.hpp"
 #include "verdict.hpp"
 #include "workplace.hpp"
 
@@ -52,11 +53,6 @@ class Play {
     std::string name{};
     Options options{};
   };
-  struct Run {
-    std::string name{};
-    Served served{};
-  };
-
   // The first one is what was asked for.
   [[nodiscard]] std::vector<Way> ways() const {
     std::vector<Way> all{{"as asked", options_}};
@@ -71,6 +67,12 @@ class Play {
       all.push_back({other.standby ? "with a standby" : "without a standby", other});
       other.standby = options_.standby;
     }
+    if (options_.replicate) {
+      other.recover = Recover::reading;
+      all.push_back({"always read", other});
+      other.recover = Recover::prefill;
+      all.push_back({"never read", other});
+    }
     other.replicate = false;
     other.recover = Recover::prefill;
     all.push_back({"prefilled again", other});
@@ -79,17 +81,14 @@ class Play {
     return all;
   }
 
-  [[nodiscard]] static std::size_t equal_answers(const Served& many, const Served& one) {
-    std::size_t equal = 0;
-    for (const auto& [sequence, answer] : one.answers)
-      equal += many.answers.at(sequence) == answer ? 1U : 0U;
-    return equal;
-  }
-
   Served serve(const Way& way) {
     directory_ = base_.path() / std::to_string(++served_ways_);
     std::filesystem::create_directory(directory_);
+    coordinator_.emplace(way.options, directory_);
     Served served = way.options.prefill ? serve_apart(way.options) : serve_colocated(way.options);
+    served.coordinator_deaths = coordinator_->deaths();
+    served.coordinator_stops = coordinator_->stops();
+    coordinator_.reset();
     std::filesystem::remove_all(directory_);
     return served;
   }
@@ -98,7 +97,7 @@ class Play {
                   const std::filesystem::path& directory) {
     say("serving: " + name + " " + to_string(shape) + ", " + std::to_string(shape.processes()) +
         (shape.processes() == 1 ? " process" : " processes"));
-    return {name, shape, options, directory};
+    return {name, shape, options, directory, *coordinator_};
   }
 
   Served serve_alone() {
@@ -110,8 +109,10 @@ class Play {
     alone.kill.clear();
     alone.stop.clear();
     alone.ttl_ms = 0;
+    alone.colocated = {1, 1};
     directory_ = base_.path();
-    Processes one_process = start(kReference, {1, 1}, alone, directory_);
+    coordinator_.emplace(alone, directory_);
+    Processes one_process = start(kReference, alone.colocated, alone, directory_);
     Served served = Serving(one_process, one_process, requests_, alone, stop_).run();
     one_process.finish();
     return served;
@@ -246,14 +247,18 @@ class Play {
   // Kills and stops what is due, as tokens come.
   std::function<void(std::size_t)> killing(const Options& options,
                                            std::vector<Processes*> pipelines,
-                                           KillDaemon kill_daemon) const {
+                                           KillDaemon kill_daemon) {
     return [this, kill_daemon = std::move(kill_daemon), pipelines = std::move(pipelines),
             pending = kills(options)](std::size_t tokens) mutable {
       const auto due = [&](const Kill& kill) {
         return kill.step.empty() && tokens * 100 >= answer_tokens_ * kill.percent;
       };
       for (const Kill& kill : pending) {
-        if (due(kill) && is_daemon(kill) && kill_daemon != nullptr) kill_daemon(kill);
+        if (due(kill) && kill.pipeline == kCoordinator) {
+          coordinator_->signal(kill.stops ? SIGSTOP : SIGKILL);
+        } else if (due(kill) && is_daemon(kill) && kill_daemon != nullptr) {
+          kill_daemon(kill);
+        }
         for (Processes* const each : pipelines) {
           if (due(kill) && each->name() == kill.pipeline)
             each->signal(kill.stage, kill.rank, kill.stops ? SIGSTOP : SIGKILL);
@@ -270,60 +275,11 @@ class Play {
   }
 
   void report(const std::vector<Run>& runs, const Served& one) const {
-    const Served& many = runs.front().served;
-    const std::size_t equal = equal_answers(many, one);
     if (options_.json) {
-      nlohmann::json all{{"pipelines", pipelines()},
-                         {"requests", requests_.size()},
-                         {"tokens", many.tokens},
-                         {"equal_answers", equal},
-                         {"seconds", many.seconds},
-                         {"seconds_of_one_process", one.seconds},
-                         {"latency_seconds", many.latency_seconds},
-                         {"recoveries", many.recoveries},
-                         {"deaths", many.deaths},
-                         {"recovery_seconds", many.recovery_seconds},
-                         {"tokens_computed_again", many.computed_again},
-                         {"tokens_restored", many.restored},
-                         {"leases_ran_out", many.silent},
-                         {"segments_left", many.segments_left ? nlohmann::json(*many.segments_left)
-                                                              : nlohmann::json()},
-                         {"not_looked", many.not_looked}};
-      for (const Run& each : runs) {
-        if (runs.size() > 1)
-          all["compared"][each.name] = {{"seconds", each.served.seconds},
-                                        {"latency_seconds", each.served.latency_seconds},
-                                        {"deaths", each.served.deaths},
-                                        {"recovery_seconds", each.served.recovery_seconds}};
-      }
-      std::puts(all.dump(2).c_str());
+      std::puts(as_json(options_, runs, one).dump(2).c_str());
+    } else {
+      for (const std::string& line : as_lines(runs, one)) say(line);
     }
-    if (many.recoveries > 0) {
-      say("recovered " + std::to_string(many.recoveries) + " times, in " +
-          std::to_string(many.recovery_seconds) + " s at most, by reading " +
-          std::to_string(many.restored) + " tokens from replicas and computing " +
-          std::to_string(many.computed_again) + " again" +
-          (many.silent > 0 ? "; " + std::to_string(many.silent) + " leases had run out" : ""));
-    }
-    if (runs.size() > 1) compare(runs);
-    say(std::to_string(requests_.size()) + " requests, " + std::to_string(many.tokens) +
-        " tokens: " + std::to_string(equal) + " answers are those of one process");
-  }
-
-  void compare(const std::vector<Run>& runs) const {
-    const double undisturbed = runs[1].served.latency_seconds;
-    for (const Run& each : runs) {
-      std::ostringstream line;
-      line << std::left << std::setw(18) << each.name << std::fixed << std::setprecision(3)
-           << each.served.latency_seconds << " s a request, " << std::setprecision(2)
-           << each.served.latency_seconds / undisturbed << " of undisturbed";
-      say(line.str());
-    }
-  }
-
-  [[nodiscard]] nlohmann::json pipelines() const {
-    if (!options_.prefill) return {{kColocated, to_string(options_.colocated)}};
-    return {{kPrefill, to_string(*options_.prefill)}, {kDecode, to_string(*options_.decode)}};
   }
 
   [[nodiscard]] int verdict(const std::vector<std::string>& complaints) const {
@@ -336,7 +292,8 @@ class Play {
   std::size_t answer_tokens_ = 0;
   example::StopSignals stop_;
   example::PrivateDirectory base_;
-  std::filesystem::path directory_{};  // of the processes that serve now
+  std::filesystem::path directory_{};         // of the processes that serve now
+  std::optional<Coordinator> coordinator_{};  // theirs
   unsigned served_ways_ = 0;
 };
 

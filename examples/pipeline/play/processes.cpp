@@ -2,214 +2,225 @@
 #include "play/processes.hpp"
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <utility>
 
 #include "must.hpp"
-#include "serve/lease.hpp"
+#include "play/start.hpp"
+#include "serve/membership.hpp"
 
 namespace aqua::pipeline {
 namespace {
 
-using example::ChildProcess;
 using example::Failure;
 
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kPatience{120};  // for a start or an end, on a busy machine
-
-std::vector<std::string> model_arguments(const Options& options) {
-  std::vector<std::string> line{"--batch",         std::to_string(options.batch),
-                                "--prompt-tokens", std::to_string(options.prompt_tokens),
-                                "--answer-tokens", std::to_string(options.answer_tokens),
-                                "--layers",        std::to_string(options.model.layers),
-                                "--kv-heads",      std::to_string(options.model.kv_heads),
-                                "--block-tokens",  std::to_string(options.cache.tokens_per_block)};
-  if (options.layer_us > 0)
-    line.insert(line.end(), {"--layer-us", std::to_string(options.layer_us)});
-  if (options.cache.heads_first) line.emplace_back("--heads-first");
-  if (options.replicate) line.emplace_back("--replicate");
-  if (!options.record.empty()) line.emplace_back("--log-steps");
-  if (options.ttl_ms > 0) line.insert(line.end(), {"--ttl-ms", std::to_string(options.ttl_ms)});
-  if (options.prefill) {
-    for (const auto& [name, shape] :
-         {std::pair("--prefill", *options.prefill), std::pair("--decode", *options.decode)})
-      line.insert(line.end(), {name, to_string(shape)});
-  }
-  return line;
-}
-
-// By somebody; who ends by an error or a crash of its own is not replaced.
-bool was_killed(int status) {
-  return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-}
+constexpr std::chrono::milliseconds kNow{0};
 
 }  // namespace
 
-ChildProcess start_keeper(const Options& options, const std::filesystem::path& directory) {
-  std::vector<std::string> line{std::filesystem::read_symlink("/proc/self/exe"),
-                                "--keeper-role",
-                                "--directory",
-                                directory,
-                                "--parent",
-                                std::to_string(::getpid())};
-  if (!options.keeper.empty()) line.insert(line.end(), {"--keeper-binary", options.keeper});
-  ChildProcess keeper("keeper", line);
-  example::await_line(keeper, "listening", kPatience);
-  return keeper;
-}
-
-std::vector<std::string> Processes::command_line(const Place& place) const {
-  std::vector<std::string> line{std::filesystem::read_symlink("/proc/self/exe"),
-                                "--stage-role",
-                                "--pipeline",
-                                place.pipeline,
-                                "--shape",
-                                to_string(place.shape),
-                                "--stage",
-                                std::to_string(place.stage),
-                                "--rank",
-                                std::to_string(place.rank),
-                                "--term",
-                                std::to_string(term_),
-                                "--directory",
-                                directory_,
-                                "--parent",
-                                std::to_string(::getpid())};
-  for (const std::string& argument : model_arguments(options_)) line.push_back(argument);
-  return line;
-}
-
-ChildProcess Processes::start(const Place& place) const {
-  std::vector<std::string> line = command_line(place);
-  if (options_.flip && place.first() && place.rank == 0) line.emplace_back("--flip-a-byte");
-  for (const Kill& kill : kills(options_)) {
-    const bool here =
-        kill.pipeline == name_ && kill.stage == place.stage && kill.rank == place.rank;
-    if (here && !kill.step.empty())
-      line.insert(line.end(), {kill.stops ? "--stop-at" : "--die-at", kill.step});
-  }
-  return {place.name(), line};
-}
-
-ChildProcess Processes::start_standby() const {
-  std::vector<std::string> line = command_line({name_, shape_});
-  line.emplace_back("--standby");
-  return {name_ + ", standing by", line};
-}
-
-void Processes::replace(Member& member) {
-  ++deaths_;
-  Lease::forget(directory_, member.process->pid());
-  member.process.reset();
-  if (standby_ && !standby_->wait(std::chrono::milliseconds(0))) {
-    member.process.emplace(std::move(*standby_));
-    standby_.reset();
-    tell(member, TakePlace{member.place.stage, member.place.rank, term_});
-  } else {
-    member.process.emplace(start(member.place));
-  }
+void Processes::start(const std::optional<Place>& place) {
+  const std::string member = name_ + " " + std::to_string(++started_);
+  StageProcess wanted{.pipeline = name_,
+                      .shape = shape_,
+                      .place = place,
+                      .member = member,
+                      .coordinator = coordinator_.address(),
+                      .directory = directory_};
+  if (place) asked_[member] = *place;
+  processes_.emplace(member, Process{.child = start_stage(options_, wanted)});
 }
 
 Processes::Processes(const std::string& name, const PipelineShape& shape, const Options& options,
-                     const std::filesystem::path& directory)
+                     const std::filesystem::path& directory, Coordinator& coordinator)
     : name_(name),
       shape_(shape),
       options_(options),
       directory_(directory),
+      coordinator_(coordinator),
+      group_(coordinator, name, shape, options.model_shape()),
       lost_(shape.stages, false) {
   for (unsigned stage = 0; stage < shape.stages; ++stage) {
-    for (unsigned rank = 0; rank < shape.ranks; ++rank) {
-      const Place place{name, shape, stage, rank};
-      members_.push_back({place, start(place)});
-    }
+    for (unsigned rank = 0; rank < shape.ranks; ++rank) start(Place{name, shape, stage, rank});
   }
-  std::vector<Sampled> none;
-  if (!await_all({.term = term_, .connected = false}, none)) (void)replace_killed();
-  while (!connect({}, 0)) (void)replace_killed();
+  for (bool connected = false; !connected;) {
+    (void)next_term();
+    MeasuredCopies none;
+    connected = (runs_ || survey({}, none)) && connect({}, 0);
+  }
 }
 
-ChildProcess& Processes::last() {
-  return *members_[members_.size() - shape_.ranks].process;
+Processes::Process* Processes::seated(std::size_t seat) {
+  const auto found = processes_.find(seats_.at(seat));
+  return found == processes_.end() ? nullptr : &found->second;
 }
 
-void Processes::order(const Order& order) {
-  for (unsigned rank = 0; rank < shape_.ranks; ++rank) tell(members_[rank], order);
+void Processes::order(Order order) {
+  order.term = term_;
+  for (unsigned rank = 0; rank < shape_.ranks; ++rank) tell(rank, order);
 }
 
 void Processes::watch(std::vector<pollfd>& into) const {
-  for (const Member& member : members_) into.push_back({member.process->pidfd(), POLLIN, 0});
-  into.push_back({members_[members_.size() - shape_.ranks].process->output(), POLLIN, 0});
+  for (const auto& [member, process] : processes_)
+    into.push_back({process.child.pidfd(), POLLIN, 0});
+  into.push_back({group_.fd(), POLLIN, 0});
+  into.push_back({coordinator_.pidfd(), POLLIN, 0});
+  const auto found = processes_.find(seats_.at(last()));
+  if (found != processes_.end()) into.push_back({found->second.child.output(), POLLIN, 0});
+}
+
+void Processes::Process::read() {
+  for (const std::string& line : child.lines().read(kNow)) {
+    auto message = example::parse_line(line);
+    if (message.contains("token")) {
+      tokens.push_back(message.get<Sampled>());
+    } else {
+      words.push_back(std::move(message));
+    }
+  }
 }
 
 std::vector<Sampled> Processes::take() {
-  std::vector<Sampled> all;
-  for (const std::string& line : last().lines().read(std::chrono::milliseconds(0))) {
-    const auto message = example::parse_line(line);
-    if (message.contains("token")) all.push_back(message.get<Sampled>());
-  }
-  return all;
+  Process* const process = seated(last());
+  if (process == nullptr) return {};
+  process->read();
+  return std::exchange(process->tokens, {});
 }
 
-void Processes::tell(Member& member, const nlohmann::json& message) {
-  (void)member.process->send(message, [this] { kill_silent(); });
+void Processes::tell(std::size_t seat, const nlohmann::json& message) {
+  if (Process* const process = seated(seat)) (void)process->child.send(message, [this] { look(); });
 }
 
-void Processes::kill_silent() {
-  const std::chrono::milliseconds ttl(options_.ttl_ms);
-  for (Member& member : members_) {
-    const pid_t pid = member.process->pid();
-    if (ttl.count() == 0 || !Lease::ran_out(directory_, pid, ttl)) continue;
-    if (member.process->wait(std::chrono::milliseconds(0))) continue;  // it renews no more
-    member.process->signal(SIGKILL);
-    silent_.insert(pid);
+// Silence that the coordinator has told of counts only while it can tell of the end of it.
+void Processes::look() {
+  const bool hears = coordinator_.look();
+  const GroupNews news = group_.heard();
+  if (options_.ttl_ms == 0) return;
+  const auto now = Clock::now();
+  if (!hears) silent_since_.clear();
+  for (const GroupPeer& peer : news.members) {
+    if (!peer.silent || !hears) {
+      silent_since_.erase(peer.name);
+      continue;
+    }
+    const auto since = silent_since_.try_emplace(peer.name, now).first->second;
+    const auto found = processes_.find(peer.name);
+    if (found == processes_.end() || now - since < std::chrono::milliseconds(options_.ttl_ms))
+      continue;
+    if (found->second.child.wait(kNow))
+      continue;  // it has died, and the coordinator will hear of it
+    found->second.child.signal(SIGKILL);
+    silent_.insert(peer.name);
   }
+}
+
+bool Processes::was_killed(Process& process) {
+  const auto status = process.child.wait(kNow);
+  if (!status) return false;
+  // By somebody; who ends by an error or a crash of its own is not replaced.
+  if (!WIFSIGNALED(*status) || WTERMSIG(*status) != SIGKILL) example::throw_ended(process.child);
+  return true;
 }
 
 bool Processes::broken() {
-  kill_silent();
-  bool killed = false;
-  for (Member& member : members_) {
-    const auto status = member.process->wait(std::chrono::milliseconds(0));
-    if (status && !was_killed(*status)) example::throw_ended(*member.process);
-    killed = killed || status;
-  }
-  return killed;
+  look();
+  bool over = group_.term() > term_;
+  for (auto& [member, process] : processes_)
+    over = (was_killed(process) && std::ranges::find(seats_, member) != seats_.end()) || over;
+  return over;
 }
 
-std::vector<Sampled> Processes::replace_killed() {
+void Processes::bury_and_replace(const GroupNews& news, std::vector<Sampled>& said) {
+  for (auto each = processes_.begin(); each != processes_.end();) {
+    if (!was_killed(each->second)) {
+      ++each;
+      continue;
+    }
+    if (!seats_.empty() && each->first == seats_[last()])
+      std::ranges::move(take(), std::back_inserter(said));
+    ++deaths_;
+    asked_.erase(each->first);
+    each = processes_.erase(each);
+  }
+  if (news.term > 0 && news.state != GroupState::forming) {
+    while (processes_.size() < shape_.processes()) start({});
+    return;
+  }
+  // While a group forms nobody who stands by gets a rank.
+  for (unsigned i = 0; i < shape_.processes(); ++i) {
+    const Place place{name_, shape_, i / shape_.ranks, i % shape_.ranks};
+    const GroupRank rank = rank_of(name_, place.stage, place.rank);
+    const bool asked = std::ranges::any_of(asked_, [&](const auto& each) {
+      return each.second.stage == place.stage && each.second.rank == place.rank;
+    });
+    const bool taken = std::ranges::find(news.members, std::optional(rank), &GroupPeer::rank) !=
+                       news.members.end();
+    if (!asked && !taken) start(place);
+  }
+}
+
+bool Processes::adopts(const GroupNews& news) {
+  if (news.term <= term_ || news.state == GroupState::forming || news.state == GroupState::waiting)
+    return false;
+  std::vector<std::string> seats(shape_.processes());
+  for (const GroupPeer& peer : news.members) {
+    if (peer.rank && processes_.contains(peer.name))
+      seats[peer.rank->stage * shape_.ranks + peer.rank->tensor] = peer.name;
+  }
+  // One that has died already: the group has not heard of it yet.
+  if (std::ranges::find(seats, std::string()) != seats.end()) return false;
+  term_ = news.term;
+  runs_ = news.state == GroupState::running;
+  seats_ = std::move(seats);
+  for (std::size_t i = 0; i < seats_.size(); ++i) {
+    if (connected_.empty() || connected_[i] != seats_[i]) lost_[i / shape_.ranks] = true;
+  }
+  return true;
+}
+
+void Processes::wait_for_news(int also) {
+  std::vector<pollfd> news{{group_.fd(), POLLIN, 0}, {coordinator_.pidfd(), POLLIN, 0}};
+  if (also >= 0) news.push_back({also, POLLIN, 0});
+  for (const auto& [member, process] : processes_)
+    news.push_back({process.child.pidfd(), POLLIN, 0});
+  (void)::poll(news.data(), news.size(), static_cast<int>(options_.one_wait().count()));
+}
+
+std::vector<Sampled> Processes::next_term() {
   std::vector<Sampled> said;
   do {
-    ++term_;
-    (void)broken();  // Failure, where one has ended by itself
-    for (Member& member : members_) {
-      if (!member.process->wait(std::chrono::milliseconds(0))) {
-        tell(member, Rewire{term_});
-        continue;
-      }
-      if (&*member.process == &last()) std::ranges::move(take(), std::back_inserter(said));
-      lost_[member.place.stage] = true;
-      replace(member);
+    const auto deadline = Clock::now() + kPatience;
+    for (;;) {
+      look();
+      const GroupNews news = group_.heard();
+      bury_and_replace(news, said);
+      if (adopts(news)) break;
+      if (Clock::now() > deadline) throw Failure(name_ + ": no term in which all ranks are taken");
+      wait_for_news();
     }
-  } while (!await_all({.term = term_, .connected = false}, said));
+  } while (!await_all({.term = term_, .connected = false}));
+  std::ranges::move(take(), std::back_inserter(said));
   return said;
 }
 
 std::optional<std::vector<std::vector<Mark>>> Processes::survey(
-    const std::vector<KnownSequence>& sequences) {
-  for (Member& member : members_) tell(member, Survey{term_, sequences});
+    const std::vector<KnownSequence>& sequences, MeasuredCopies& copies) {
+  for (std::size_t seat = 0; seat < seats_.size(); ++seat)
+    tell(seat, Survey{.term = term_, .sequences = sequences});
   const Mark all{.cached = UINT32_MAX, .replica = UINT32_MAX, .untouched = true};
   std::vector<std::vector<Mark>> stages(shape_.stages, std::vector<Mark>(sequences.size(), all));
-  std::vector<Sampled> none;
-  for (Member& member : members_) {
-    const auto heard = hear(member, "surveyed", term_, none);
+  for (std::size_t seat = 0; seat < seats_.size(); ++seat) {
+    const auto heard = hear(seat, "surveyed");
     if (!heard) return {};
     const auto surveyed = heard->get<Surveyed>();
+    copies.bytes += surveyed.copies.bytes;
+    copies.seconds += surveyed.copies.seconds;
     for (std::size_t i = 0; i < sequences.size(); ++i) {
-      Mark& least = stages[member.place.stage][i];
+      Mark& least = stages[seat / shape_.ranks][i];
       const Mark& its = surveyed.marks.at(i);
       least.cached = std::min(least.cached, its.cached);
       least.replica = std::min(least.replica, std::max(its.replica, its.cached));
@@ -220,69 +231,82 @@ std::optional<std::vector<std::vector<Mark>>> Processes::survey(
 }
 
 bool Processes::connect(const std::vector<Resume>& sequences, Word begun) {
-  for (Member& member : members_) tell(member, Connect{term_, sequences, begun});
-  std::vector<Sampled> none;
-  if (!await_all({.term = term_, .connected = true}, none)) return false;
+  for (std::size_t seat = 0; seat < seats_.size(); ++seat)
+    tell(seat, Connect{term_, sequences, begun});
+  if (!await_all({.term = term_, .connected = true}) || !await_running()) return false;
+  connected_ = seats_;
   lost_.assign(shape_.stages, false);
-  if (options_.standby && !standby_) standby_.emplace(start_standby());
+  if (options_.standby && processes_.size() == seats_.size()) start({});
   return true;
 }
 
-bool Processes::await_all(const Wired& wanted, std::vector<Sampled>& said) {
-  return std::ranges::all_of(members_, [&](Member& member) {
+bool Processes::await_all(const Wired& wanted) {
+  for (std::size_t seat = 0; seat < seats_.size(); ++seat) {
     for (;;) {
-      const auto heard = hear(member, "connected", wanted.term, said);
+      const auto heard = hear(seat, "connected");
       if (!heard) return false;
-      if (heard->get<Wired>() == wanted) return true;
+      if (heard->get<Wired>() == wanted) break;
     }
-  });
+  }
+  return true;
 }
 
-std::optional<nlohmann::json> Processes::hear(Member& member, const char* kind, unsigned term,
-                                              std::vector<Sampled>& said) {
+bool Processes::await_running() {
   const auto deadline = Clock::now() + kPatience;
   for (;;) {
-    std::optional<nlohmann::json> found;
-    for (const std::string& line : member.process->lines().read(std::chrono::milliseconds(0))) {
-      const auto message = example::parse_line(line);
-      const auto about = message.find(message.contains("term") ? "term" : "surveyed");
-      if (message.contains("token")) {
-        said.push_back(message.get<Sampled>());
-      } else if (message.contains(kind) && about != message.end() && *about == term) {
-        found = message;
-      }
+    const GroupNews news = group_.heard();
+    if (news.term == term_ && news.state == GroupState::running) return true;
+    if (broken()) return false;
+    if (Clock::now() > deadline) throw Failure(name_ + ": the group does not run");
+    wait_for_news();
+  }
+}
+
+std::optional<nlohmann::json> Processes::hear(std::size_t seat, const char* kind) {
+  const auto deadline = Clock::now() + kPatience;
+  for (;;) {
+    Process* const process = seated(seat);
+    if (process == nullptr) return {};
+    process->read();
+    while (!process->words.empty()) {
+      const nlohmann::json& next = process->words.front();
+      const auto of = next.at(next.contains("term") ? "term" : "surveyed").get<Word>();
+      if (of > term_) return {};
+      const nlohmann::json word = std::move(process->words.front());
+      process->words.pop_front();
+      if (of == term_ && word.contains(kind)) return word;
     }
-    if (found) return found;
     if (broken()) return {};
-    std::vector<pollfd> news{{member.process->output(), POLLIN, 0}};
-    for (const Member& each : members_) news.push_back({each.process->pidfd(), POLLIN, 0});
     if (Clock::now() > deadline)
-      throw Failure(member.process->name() + " does not listen or connect");
-    (void)::poll(news.data(), news.size(), static_cast<int>(options_.one_wait().count()));
+      throw Failure(process->child.name() + " does not listen or connect");
+    wait_for_news(process->child.output());
   }
 }
 
 void Processes::signal(unsigned stage, unsigned rank, int number) {
-  members_[stage * shape_.ranks + rank].process->signal(number);
+  if (Process* const process = seated(stage * shape_.ranks + rank)) process->child.signal(number);
 }
 
 void Processes::lose_server(const std::filesystem::path& next) {
-  for (Member& member : members_) member.process->signal(SIGKILL);
+  for (auto& [member, process] : processes_) process.child.signal(SIGKILL);
   directory_ = next;
 }
 
+// All hear that it is the end before the first of them ends: that begins a term.
 bool Processes::finish() {
   bool in_peace = true;
-  standby_.reset();
-  for (Member& member : members_) member.process->close_input();
-  for (Member& member : members_) {
+  for (auto& [member, process] : processes_)
+    (void)process.child.send(nlohmann::json{{"last", true}}, [this] { look(); });
+  for (auto& [member, process] : processes_) process.child.close_input();
+  for (auto& [member, process] : processes_) {
     const auto deadline = Clock::now() + kPatience;
-    auto status = member.process->wait(options_.one_wait());
-    for (; !status && Clock::now() < deadline; kill_silent())
-      status = member.process->wait(options_.one_wait());
-    if (!status) throw Failure(member.process->name() + " does not end");
-    if (*status != 0 && !was_killed(*status))
-      throw Failure(member.process->name() + " " + example::describe_status(*status));
+    auto status = process.child.wait(options_.one_wait());
+    for (; !status && Clock::now() < deadline; look())
+      status = process.child.wait(options_.one_wait());
+    if (!status) throw Failure(process.child.name() + " does not end");
+    const bool killed = WIFSIGNALED(*status) && WTERMSIG(*status) == SIGKILL;
+    if (*status != 0 && !killed)
+      throw Failure(process.child.name() + " " + example::describe_status(*status));
     in_peace = in_peace && *status == 0;
   }
   return in_peace;

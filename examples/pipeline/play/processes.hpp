@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes are those of one pipeline, stage by stage and rank by rank, as the orchestrator has
-// them. A death is noticed at once, by the process's pidfd; who has been killed is replaced, and
-// all are wired anew under the next term. Who is stopped is alive: it is killed once its lease has
-// run out (Options::ttl_ms).
+// Processes are those of one pipeline, as the orchestrator has them. Who has which rank, and in
+// which term, the pipeline's group at the coordinator says, and the orchestrator hears of it. It
+// starts a process for each that has died, which stands by until the group gives it a rank, and
+// kills whom the coordinator has not heard of for long (Options::ttl_ms): who is stopped is alive,
+// and keeps its rank until then.
 //
 // Threads: one, which lives as long as the processes. Errors: Failure, which names who ended by an
 //          error of its own.
@@ -10,8 +11,11 @@
 
 #include <poll.h>
 
+#include <chrono>
+#include <deque>
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,49 +23,50 @@
 
 #include "child_process.hpp"
 #include "options.hpp"
+#include "play/coordinator.hpp"
+#include "play/group_watch.hpp"
 #include "serve/resuming.hpp"
 #include "serve/step.hpp"
 
 namespace aqua::pipeline {
 
-// The daemon whose memory holds what is streamed, once it listens.
-[[nodiscard]] example::ChildProcess start_keeper(const Options& options,
-                                                 const std::filesystem::path& directory);
-
 class Processes {
  public:
   // Starts all of them; returns once they are connected with each other. Their sockets lie in
-  // `directory`. With options.flip the first process damages a byte.
+  // `directory`. With options.flip the first process damages a byte. The coordinator outlives it.
   Processes(const std::string& name, const PipelineShape& shape, const Options& options,
-            const std::filesystem::path& directory);
+            const std::filesystem::path& directory, Coordinator& coordinator);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const PipelineShape& shape() const { return shape_; }
   // To each rank of the first stage. Of one that has died broken() tells.
-  void order(const Order& order);
-  // What poll() is to look at: deaths, and what the last stage says.
+  void order(Order order);
+  // What poll() is to look at: deaths, news of the group, and what the last stage says.
   void watch(std::vector<pollfd>& into) const;
   // What the last stage has said by now.
   [[nodiscard]] std::vector<Sampled> take();
 
-  // Whether a process has been killed. Kills those whose leases have run out, which count as killed
-  // from a later call on.
+  // Whether the term is over: a process that has a rank in it was killed, or the group has begun
+  // another one. Kills whom nobody has heard of for long, which count as killed from a later call
+  // on.
   [[nodiscard]] bool broken();
-  // Replaces who has been killed; all leave what they do, and listen. Returns what the last stage
-  // had said before.
-  [[nodiscard]] std::vector<Sampled> replace_killed();
-  // Then: what each stage has of these sequences, the least of its ranks counting. None: another
-  // one has been killed meanwhile, and it is all to be done again.
+  // Returns once the group has given each rank to a process in a newer term, and all of these have
+  // left what they did, and listen. Returns what the last stage had said before.
+  [[nodiscard]] std::vector<Sampled> next_term();
+  // Then: what each stage has of these sequences, the least of its ranks counting. None: this term
+  // is over, too, and it is all to be done again.
+  // `copies` is added to what they have measured.
   [[nodiscard]] std::optional<std::vector<std::vector<Mark>>> survey(
-      const std::vector<KnownSequence>& sequences);
+      const std::vector<KnownSequence>& sequences, MeasuredCopies& copies);
   // Then: all connect, and go on from there with these sequences alone; all others below `begun`
-  // have ended. False: likewise.
+  // have ended. Returns once the group runs. False: likewise.
   [[nodiscard]] bool connect(const std::vector<Resume>& sequences, Word begun);
-  // By stage: whether one of its ranks was replaced, and the stage not connected since.
+  // By stage: whether one of its ranks has another process than when all were last connected.
   [[nodiscard]] const std::vector<bool>& lost() const { return lost_; }
   [[nodiscard]] unsigned deaths() const { return deaths_; }  // so far
-  // Processes that were killed since their leases had run out.
+  // Processes that were killed since nobody had heard of them for long.
   [[nodiscard]] unsigned silent() const { return static_cast<unsigned>(silent_.size()); }
+  [[nodiscard]] Word term() const { return term_; }
 
   void signal(unsigned stage, unsigned rank, int number);
   // Kills all, whose successors are on another server: their sockets lie in that directory, and so
@@ -72,35 +77,50 @@ class Processes {
   bool finish();
 
  private:
-  struct Member {
-    Place place{};
-    std::optional<example::ChildProcess> process{};
+  // A process, and what it has said that nobody has taken yet. It may be in a newer term than the
+  // orchestrator has heard of.
+  struct Process {
+    void read();
+    example::ChildProcess child;
+    std::vector<Sampled> tokens{};
+    std::deque<nlohmann::json> words{};
   };
 
-  [[nodiscard]] example::ChildProcess& last();
-  void kill_silent();
-  void tell(Member& member, const nlohmann::json& message);
-  // The next thing that the process says of this kind (a word that is in it); what it says before
-  // is of an earlier term, or tokens: these count. None: somebody has been killed meanwhile.
-  [[nodiscard]] std::optional<nlohmann::json> hear(Member& member, const char* kind, unsigned term,
-                                                   std::vector<Sampled>& said);
-  [[nodiscard]] bool await_all(const Wired& wanted, std::vector<Sampled>& said);
-  [[nodiscard]] std::vector<std::string> command_line(const Place& place) const;
-  [[nodiscard]] example::ChildProcess start(const Place& place) const;
-  [[nodiscard]] example::ChildProcess start_standby() const;
-  // Somebody who stands by, or a new process.
-  void replace(Member& member);
+  // nullptr: it has died.
+  [[nodiscard]] Process* seated(std::size_t seat);
+  [[nodiscard]] std::size_t last() const { return seats_.size() - shape_.ranks; }
+  void look();
+  // Throws Failure for who has ended by itself.
+  [[nodiscard]] static bool was_killed(Process& process);
+  void bury_and_replace(const GroupNews& news, std::vector<Sampled>& said);
+  [[nodiscard]] bool adopts(const GroupNews& news);
+  void wait_for_news(int also = -1);
+  void tell(std::size_t seat, const nlohmann::json& message);
+  // The next thing that the process says of this kind (a word that is in it) in this term. None:
+  // the term is over meanwhile.
+  [[nodiscard]] std::optional<nlohmann::json> hear(std::size_t seat, const char* kind);
+  [[nodiscard]] bool await_all(const Wired& wanted);
+  [[nodiscard]] bool await_running();
+  // At that place, or standing by.
+  void start(const std::optional<Place>& place);
 
   const std::string name_;
   const PipelineShape shape_;
   const Options options_;
   std::filesystem::path directory_;
-  unsigned term_ = 1;
-  std::vector<Member> members_{};  // by stage, then by rank
-  std::optional<example::ChildProcess> standby_{};
+  Coordinator& coordinator_;
+  GroupWatch group_;
+  std::map<std::string, Process> processes_{};  // by name in the group
+  std::map<std::string, Place> asked_{};        // who has asked for a rank
+  unsigned started_ = 0;
+  Word term_ = 0;
+  bool runs_ = false;                     // the term is one that nobody acknowledges
+  std::vector<std::string> seats_{};      // in the term, by stage, then by rank
+  std::vector<std::string> connected_{};  // as they last were when all were connected
   std::vector<bool> lost_;
   unsigned deaths_ = 0;
-  std::set<pid_t> silent_{};
+  std::set<std::string> silent_{};
+  std::map<std::string, std::chrono::steady_clock::time_point> silent_since_{};
 };
 
 }  // namespace aqua::pipeline

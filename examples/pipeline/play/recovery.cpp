@@ -7,17 +7,25 @@
 
 namespace aqua::pipeline {
 
+// A process reads all that it reads before it is connected, and computes nothing meanwhile.
+kv_stream::RecoveryInput costs_of(Recover recover, const kv_stream::RecoveryCosts& costs) {
+  kv_stream::RecoveryInput input{.link_bytes_per_second = costs.link_bytes_per_second(),
+                                 .prefill_seconds_per_token = costs.prefill_seconds_per_token(),
+                                 .reads_first = true};
+  constexpr double kFree = 1e15, kDear = 1e-3;  // bytes a second
+  if (recover == Recover::reading) input.link_bytes_per_second = kFree;
+  if (recover == Recover::prefill) input.link_bytes_per_second = kDear;
+  return input;
+}
+
 kv_stream::RecoveryPlan plan_for(const ModelShape& model, const PipelineShape& pipeline,
                                  const std::vector<bool>& lost,
                                  const std::vector<Interrupted>& sequences,
                                  const std::vector<std::vector<Mark>>& marks,
-                                 const RecoveryRates& rates) {
-  kv_stream::RecoveryInput input{
-      .lost_workers = lost,
-      // One keeper serves all stages. Where it is lost, nobody has found a replica: marks say none.
-      .lost_keepers = std::vector<bool>(lost.size(), false),
-      .link_bytes_per_second = rates.link_bytes_per_second,
-      .prefill_seconds_per_token = rates.prefill_seconds_per_token};
+                                 kv_stream::RecoveryInput input) {
+  input.lost_workers = lost;
+  // One keeper serves all stages. Where it is lost, nobody has found a replica: marks say none.
+  input.lost_keepers.assign(lost.size(), false);
   for (unsigned stage = 0; stage < pipeline.stages; ++stage) {
     const Part part = part_of(model, pipeline, stage, 0);
     input.token_bytes.push_back(std::uint64_t{2} * part.layers.count * model.kv_heads *
@@ -38,6 +46,24 @@ kv_stream::RecoveryPlan plan_for(const ModelShape& model, const PipelineShape& p
     input.sequences.push_back(std::move(state));
   }
   return example::must(kv_stream::plan_recovery(input), "recovery");
+}
+
+Reckoning reckoning_of(const kv_stream::RecoveryPlan& plan, const kv_stream::RecoveryInput& rates,
+                       const kv_stream::RecoveryCosts& costs) {
+  Reckoning reckoning{.costs = rates,
+                      .copies_measured = costs.copies_measured(),
+                      .computing_measured = costs.computing_measured(),
+                      .seconds = plan.seconds,
+                      .seconds_if_read = plan.seconds_if_read,
+                      .seconds_if_computed = plan.seconds_if_computed};
+  for (const kv_stream::Resumed& each : plan.sequences) {
+    if (!each.reads.empty()) {
+      ++reckoning.sequences_read;
+    } else if (each.from + 1 < each.known) {
+      ++reckoning.sequences_computed;
+    }
+  }
+  return reckoning;
 }
 
 std::vector<Resume> resumes_of(const kv_stream::RecoveryPlan& plan) {

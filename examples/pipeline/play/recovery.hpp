@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "aqua/kv_stream/recovery.hpp"
+#include "aqua/kv_stream/recovery_costs.hpp"
 #include "model/toy_model.hpp"
+#include "options.hpp"
 #include "serve/resuming.hpp"
 
 namespace aqua::pipeline {
@@ -21,19 +23,26 @@ struct Interrupted {
   bool streamed = false;
 };
 
-// What recovery is measured against: how fast a stage reads, and computes.
-struct RecoveryRates {
-  double link_bytes_per_second = 1e9;  // of the copies of an emulated device, roughly
-  double prefill_seconds_per_token = 1e-4;
-};
-
+// `costs`: as they were measured, unless options say how to go on in any case.
+[[nodiscard]] kv_stream::RecoveryInput costs_of(Recover recover,
+                                                const kv_stream::RecoveryCosts& costs);
 // `lost`: by stage. `marks`: by stage, then by sequence.
 [[nodiscard]] kv_stream::RecoveryPlan plan_for(const ModelShape& model,
                                                const PipelineShape& pipeline,
                                                const std::vector<bool>& lost,
                                                const std::vector<Interrupted>& sequences,
                                                const std::vector<std::vector<Mark>>& marks,
-                                               const RecoveryRates& rates);
+                                               kv_stream::RecoveryInput costs);
+// What was decided, and by what.
+struct Reckoning {
+  kv_stream::RecoveryInput costs{};  // of which the rates are filled in
+  bool copies_measured = false, computing_measured = false;
+  std::size_t sequences_read = 0, sequences_computed = 0;  // of those that miss something
+  double seconds = 0, seconds_if_read = 0, seconds_if_computed = 0;
+};
+[[nodiscard]] Reckoning reckoning_of(const kv_stream::RecoveryPlan& plan,
+                                     const kv_stream::RecoveryInput& rates,
+                                     const kv_stream::RecoveryCosts& costs);
 // As the processes are told.
 [[nodiscard]] std::vector<Resume> resumes_of(const kv_stream::RecoveryPlan& plan);
 

@@ -10,7 +10,7 @@
 #include "aqua/kv_stream/streamer.hpp"
 #include "daemon_program.hpp"
 #include "must.hpp"
-#include "play/processes.hpp"
+#include "play/start.hpp"
 
 namespace aqua::pipeline {
 namespace {

@@ -40,6 +40,8 @@ void Serving::begin_more() {
     const Request& request = requests_[begun_];
     running_[request.sequence] = &request;
     since_[request.sequence] = Clock::now();
+    company_[request.sequence] = static_cast<std::size_t>(std::ranges::count_if(
+        running_, [&](const auto& each) { return served_.answers[each.first].empty(); }));
     give_prompt(request);
   }
 }
@@ -113,8 +115,7 @@ Serving::Delivered Serving::deliver(const Sampled& sampled) {
   if (answer.size() == 1 && served_.recoveries == 0) {
     // A prompt that had company took as long as all of it, which is what recovery will have, too.
     const std::chrono::duration<double> took = Clock::now() - since_.at(sampled.sequence);
-    rates_.prefill_seconds_per_token =
-        took.count() / static_cast<double>(request.prompt.size() * running_.size());
+    costs_.computed(request.prompt.size() * company_.at(sampled.sequence), took.count());
   }
   if (answer.size() < request.answer_tokens) return Delivered::more;
   const std::chrono::duration<double> took = Clock::now() - since_.at(sampled.sequence);
@@ -180,19 +181,24 @@ void Serving::recover(Processes& broken) {
   std::vector<Sampled> said;
   std::vector<Word> again;
   kv_stream::RecoveryPlan plan;
+  Reckoning reckoning;
   Interruption interruption{.noticed = noticed};
   for (bool connected = false; !connected;) {
-    for (const Sampled& each : broken.replace_killed()) {
+    for (const Sampled& each : broken.next_term()) {
       const auto delivered = deliver(each);
       const bool goes_on = delivered == Delivered::more && prompts;
       if (delivered == Delivered::last || goes_on) said.push_back(each);
     }
     if (scratch) std::ranges::move(start_over(prompts || !apart()), std::back_inserter(again));
     const auto interrupted = scratch ? std::vector<Interrupted>{} : interrupted_in(broken);
-    const auto marks = broken.survey(known_of(interrupted));
+    MeasuredCopies copies;
+    const auto marks = broken.survey(known_of(interrupted), copies);
+    costs_.copied(copies.bytes, copies.seconds);
     if (!marks) continue;
-    plan = plan_for(options_.model_shape(), broken.shape(), broken.lost(), interrupted, *marks,
-                    rates_);
+    const auto rates = costs_of(options_.recover, costs_);
+    plan =
+        plan_for(options_.model_shape(), broken.shape(), broken.lost(), interrupted, *marks, rates);
+    reckoning = reckoning_of(plan, rates, costs_);
     const auto lost = std::ranges::find(broken.lost(), true);
     interruption.stage = static_cast<unsigned>(lost - broken.lost().begin());
     auto resumes = resumes_of(plan);
@@ -207,6 +213,7 @@ void Serving::recover(Processes& broken) {
     connected = broken.connect(resumes, begun_);
   }
   ++served_.recoveries;
+  if (!scratch) served_.reckonings.push_back(reckoning);
   last_news_ = Clock::now();
   noticed_ = noticed;
   interruption.resumed = Clock::now();

@@ -36,9 +36,11 @@ struct Served {
   std::chrono::steady_clock::time_point began{};
   double seconds = 0;
   std::vector<Interruption> interruptions{};
+  std::vector<Reckoning> reckonings{};  // of recoveries that go on from what there is
   unsigned recoveries = 0;
-  unsigned deaths = 0;             // of processes; several may go into one recovery
-  unsigned silent = 0;             // of these, killed since their leases had run out
+  unsigned deaths = 0;  // of processes; several may go into one recovery
+  unsigned silent = 0;  // of these, killed since nobody had heard of them for long
+  unsigned coordinator_deaths = 0, coordinator_stops = 0;
   std::size_t computed_again = 0;  // tokens, prompts too, whose KV had been there
   std::size_t restored = 0;        // tokens whose KV a stage has read from replicas
   // At all keepers, of replicas and of streams, once all processes had ended. None: nobody could
@@ -87,7 +89,8 @@ class Serving {
   Served served_{};
   std::map<Word, std::uint32_t> attempts_{};   // of prompts that were given to prefill
   std::map<Word, Clock::time_point> since_{};  // that requests run
-  RecoveryRates rates_{};
+  std::map<Word, std::size_t> company_{};  // prompts under way when one was given, itself counted
+  kv_stream::RecoveryCosts costs_{};
   std::size_t begun_ = 0;
   Clock::time_point last_news_ = Clock::now();
   std::optional<Clock::time_point> noticed_{};  // a death after which no token has come yet

@@ -2,23 +2,54 @@
 #include "serve/named_step.hpp"
 
 #include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <csignal>
 
-namespace aqua::pipeline {
+#include "fd.hpp"
 
-void NamedStep::reached(std::string_view step) const {
-  at(step, die_at_, SIGKILL);
-  at(step, stop_at_, SIGSTOP);
+namespace aqua::pipeline {
+namespace {
+
+// Whether nobody has made the file before.
+bool is_first(const std::filesystem::path& mark) {
+  const example::Fd made(::open(mark.c_str(), O_CREAT | O_EXCL | O_CLOEXEC | O_WRONLY, S_IRUSR));
+  return made.valid();
 }
 
-void NamedStep::at(std::string_view step, const std::string& wanted, int signal) const {
-  if (step != wanted) return;
-  const auto mark =
-      directory_ / (process_ + (signal == SIGKILL ? " died at " : " stopped at ") + wanted);
-  const int made = ::open(mark.c_str(), O_CREAT | O_EXCL | O_CLOEXEC | O_WRONLY, S_IRUSR);
-  if (made < 0) return;  // it has happened
+// To whoever listens at the socket: that process lives, and nobody else has its number.
+void signal_listener(const std::filesystem::path& path, int signal) {
+  const example::Fd made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.native().copy(address.sun_path, sizeof address.sun_path - 1);
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  if (::connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+      ::getsockopt(made.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0)
+    (void)::kill(peer.pid, signal);
+}
+
+}  // namespace
+
+void NamedStep::reached(std::string_view step) const {
+  for (const AtStep& each : all_) {
+    if (each.step == step) reach(each);
+  }
+}
+
+void NamedStep::reach(const AtStep& wanted) const {
+  const int signal = wanted.stops ? SIGSTOP : SIGKILL;
+  const std::string what = (wanted.stops ? " stopped at " : " died at ") + wanted.step +
+                           (recovers_ ? " after a death" : "");
+  if (wanted.coordinator) {
+    const std::filesystem::path socket = coordinator_.substr(coordinator_.find(':') + 1);
+    if (is_first(socket.parent_path() / ("coordinator" + what))) signal_listener(socket, signal);
+    return;
+  }
+  if (!is_first(directory_ / (process_ + what))) return;
   (void)::kill(::getpid(), signal);
   for (;;) (void)::pause();
 }

@@ -1,40 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders are what the orchestrator tells a process, a line of JSON each.
+// Orders are what a process acts on, a line of JSON each: what the orchestrator tells it, and what
+// it hears of its group, a line for each term that it has a rank in (Membership).
+//
+// The orchestrator's first words before all processes end are {"last": true}. From then on terms
+// are not heard of: each member that ends begins one.
 //
 // Threads: one. Errors: Failure, for a line that is no JSON object.
 #pragma once
 
+#include <poll.h>
+#include <sys/epoll.h>
+
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "fd.hpp"
 #include "json_lines.hpp"
 
 namespace aqua::pipeline {
 
 class Orders {
  public:
-  explicit Orders(int fd) : fd_(fd), lines_(fd) {}
-  [[nodiscard]] int fd() const { return fd_; }
+  // Both are the caller's, and outlive it. `terms`: -1 where there is no group.
+  Orders(int orchestrator, int terms)
+      : both_(::epoll_create1(EPOLL_CLOEXEC)), told_(orchestrator), terms_(terms) {
+    for (const int fd : {orchestrator, terms}) {
+      epoll_event wanted{.events = EPOLLIN, .data = {.fd = fd}};
+      if (fd >= 0) (void)::epoll_ctl(both_.get(), EPOLL_CTL_ADD, fd, &wanted);
+    }
+    has_terms_ = terms >= 0;
+  }
+  [[nodiscard]] int fd() const { return both_.get(); }
   // Whether next() would not wait, by what was read before; fd() tells only what comes after that.
-  [[nodiscard]] bool has_read() const { return !read_.empty() || lines_.ended(); }
+  [[nodiscard]] bool has_read() const { return !read_.empty() || told_.ended(); }
 
   // Whether one is here that ends what the process does. Waits for nothing.
   [[nodiscard]] bool rewire_comes() {
-    for (std::string& line : lines_.read(std::chrono::milliseconds(0)))
-      read_.push_back(std::move(line));
-    return std::ranges::any_of(read_, [](const std::string& line) {
-      return line.find("\"listen\"") != std::string::npos;
-    });
+    read();
+    return std::ranges::any_of(read_, is_term);
   }
 
   // Whether next() would not wait; waits so long for that.
   [[nodiscard]] bool comes(std::chrono::milliseconds patience) {
     if (!has_read()) {
-      for (std::string& line : lines_.read(patience)) read_.push_back(std::move(line));
+      pollfd waiting{both_.get(), POLLIN, 0};
+      (void)::poll(&waiting, 1, static_cast<int>(patience.count()));
+      read();
     }
     return has_read();
   }
@@ -49,9 +65,43 @@ class Orders {
     return order;
   }
 
+  // The next one of this term, or the beginning of another one. What the orchestrator has said in
+  // an older term, before it heard that it was over, is for nobody.
+  [[nodiscard]] std::optional<nlohmann::json> next_of(std::uint64_t term) {
+    for (;;) {
+      auto order = next();
+      if (!order || order->contains("listen")) return order;
+      const auto of = order->find("term");
+      if (of != order->end() && *of == term) return order;
+    }
+  }
+
  private:
-  const int fd_;
-  example::LineReader lines_;
+  static bool is_term(const std::string& line) {
+    return line.find("\"listen\"") != std::string::npos;
+  }
+
+  // Of a term that somebody's end has begun, "last" was said before: it is read then, too.
+  void read() {
+    constexpr std::chrono::milliseconds kNone{0};
+    if (has_terms_) take(terms_.read(kNone));
+    take(told_.read(kNone));
+    if (last_) std::erase_if(read_, is_term);
+  }
+  void take(std::vector<std::string> lines) {
+    for (std::string& line : lines) {
+      if (line.find("\"last\"") != std::string::npos) {
+        last_ = true;
+      } else {
+        read_.push_back(std::move(line));
+      }
+    }
+  }
+
+  const example::Fd both_;
+  example::LineReader told_, terms_;
+  bool has_terms_ = false;
+  bool last_ = false;
   std::deque<std::string> read_{};
 };
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What orchestrator and processes say to each other, as lines of JSON, after a process was killed:
+// What a process hears, and what orchestrator and processes say to each other, as lines of JSON,
+// when the pipeline's group has begun another term:
 //
-//   Rewire  -> all leave what they do, and listen under the next term  -> Wired
-//   Survey  -> how much KV each has, and how much a dead one has left   -> Surveyed
-//   Connect -> from where each sequence goes on, and what is read first -> Wired
+//   Rewire, of the group -> each leaves what it does, and listens under that term      -> Wired
+//   Survey  -> how much KV each has, and how much a dead one has left; it acknowledges -> Surveyed
+//   Connect -> from where each sequence goes on, and what is read first                -> Wired
 //
-// Another death at any point begins it all again, under the next term.
+// Another death at any point begins it all again, under the next term. The group decides who has
+// which rank in which term, and when all have left the former one; the orchestrator, who alone
+// knows the tokens that were delivered, decides what each sequence goes on from.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +20,7 @@
 namespace aqua::pipeline {
 
 struct Rewire {
-  unsigned listen = 0;  // the term
+  Word listen = 0;  // the term
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Rewire, listen)
 
@@ -29,10 +32,11 @@ struct KnownSequence {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KnownSequence, sequence, ids)
 
 struct Survey {
-  unsigned survey = 0;  // the term
+  Word term = 0;
+  bool survey = true;  // what this is
   std::vector<KnownSequence> sequences{};
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Survey, survey, sequences)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Survey, term, survey, sequences)
 
 // Of one sequence, in the order of the survey.
 struct Mark {
@@ -42,11 +46,19 @@ struct Mark {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Mark, cached, replica, untouched)
 
-struct Surveyed {
-  unsigned surveyed = 0;  // the term
-  std::vector<Mark> marks{};
+// Copies of replicas, to the keeper and from it, since this was last said.
+struct MeasuredCopies {
+  Word bytes = 0;
+  double seconds = 0;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Surveyed, surveyed, marks)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MeasuredCopies, bytes, seconds)
+
+struct Surveyed {
+  Word surveyed = 0;  // the term
+  std::vector<Mark> marks{};
+  MeasuredCopies copies{};
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Surveyed, surveyed, marks, copies)
 
 struct Resume {
   Word sequence = 0;
@@ -56,26 +68,18 @@ struct Resume {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Resume, sequence, from, reads)
 
 struct Connect {
-  unsigned connect = 0;             // the term
+  Word term = 0;
   std::vector<Resume> sequences{};  // that go on; the blocks of all others are free
   Word begun = 0;                   // all others below this number have ended
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Connect, connect, sequences, begun)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Connect, term, sequences, begun)
 
 // It listens; it is connected.
 struct Wired {
-  unsigned term = 0;
+  Word term = 0;
   bool connected = false;
   friend bool operator==(const Wired&, const Wired&) = default;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Wired, term, connected)
-
-// To one that stands by: it is this process from now on.
-struct TakePlace {
-  unsigned stage = 0;
-  unsigned rank = 0;
-  unsigned term = 0;
-};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TakePlace, stage, rank, term)
 
 }  // namespace aqua::pipeline

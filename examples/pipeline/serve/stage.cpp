@@ -28,7 +28,7 @@ Stage::Stage(Runtime& runtime, const Options& options)
       place_(options.place),
       part_(part_of(model_, place_.shape, place_.stage, place_.rank)),
       cache_(runtime, model_, part_, options.cache_options()),
-      named_step_(options.die_at, options.stop_at, options.directory, options.place.name()),
+      named_step_(at_steps(options), options.directory, options.place.name(), options.coordinator),
       most_tokens_(options.most_tokens()),
       layer_us_(options.layer_us),
       stream_(must(emulated::create_stream(runtime), "stream")),
@@ -43,14 +43,15 @@ Stage::~Stage() {
   (void)emulated::destroy_stream(runtime_, stream_);
 }
 
-void Stage::seal() {
+void Stage::seal(Word term) {
+  named_step_.in_term(term);
   if (replicas_) replicas_->seal();
 }
 
 Surveyed Stage::survey(const Survey& survey) {
   std::vector<std::uint32_t> left(survey.sequences.size());
   if (replicas_ && fresh_) left = replicas_->survey(survey, most_tokens_);
-  Surveyed surveyed{.surveyed = survey.survey};
+  Surveyed surveyed{.surveyed = survey.term};
   for (std::size_t i = 0; i < left.size(); ++i) {
     const Word sequence = survey.sequences[i].sequence;
     const auto cached = cached_.find(sequence);
@@ -59,6 +60,7 @@ Surveyed Stage::survey(const Survey& survey) {
          .replica = left[i],
          .untouched = cached == cached_.end() && !streamed_.contains(sequence)});
   }
+  if (replicas_) surveyed.copies = replicas_->take_measured();
   return surveyed;
 }
 
@@ -83,7 +85,7 @@ void Stage::resume(const Connect& connect, const Survey& survey) {
   named_step_.reached("restored");
   if (replicas_) {
     replicas_->end_restoring(stream_);
-    replicas_->resume(connect.connect);
+    replicas_->resume(connect.term);
   }
   fresh_ = fresh_ && cached_.empty();
   named_step_.reached("resumed");
@@ -106,7 +108,7 @@ void Stage::let_go(Word sequence) {
   cached_.erase(sequence);
 }
 
-std::optional<Rewire> Stage::run(Wiring& wiring, Orders& orders) {
+std::optional<Rewire> Stage::run(Wiring& wiring, Orders& orders, Word term) {
   if (streams_) streams_->give_up_if([&orders] { return orders.rewire_comes(); });
   const auto idle = [this](auto& input) {
     if (streams_) streams_->idle([&input](auto patience) { return input.comes(patience); });
@@ -121,7 +123,7 @@ std::optional<Rewire> Stage::run(Wiring& wiring, Orders& orders) {
   } else {
     for (;;) {
       idle(orders);
-      const auto order = orders.next();
+      const auto order = orders.next_of(term);
       if (!order) break;
       if (order->contains("listen")) return order->get<Rewire>();
       Step step = step_of(order->get<Order>());

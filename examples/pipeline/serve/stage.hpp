@@ -32,17 +32,17 @@ class Stage {
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
 
-  // It leaves its term: nothing more of it is replicated.
-  void seal();
+  // It leaves its term for that one: nothing more of it is replicated.
+  void seal(Word term);
   // What it has of each sequence, and what a dead process has left whose place it has.
   [[nodiscard]] Surveyed survey(const Survey& survey);
   // Lets go of all other sequences, and of what these have beyond their points; reads what is to be
   // read. Of `survey` were the marks.
   void resume(const Connect& connect, const Survey& survey);
-  // Takes steps until there are no more; then nothing is returned. An order to wire anew ends it,
-  // too, and is returned. `wiring` is connected, `orders` brings the first stage's steps.
+  // Takes the term's steps until there are no more; then nothing is returned. The next term ends
+  // it, too, and is returned. `wiring` is connected, `orders` brings the first stage's steps.
   // NeighbourGone: somebody has died; the KV of earlier steps is all there.
-  [[nodiscard]] std::optional<Rewire> run(Wiring& wiring, Orders& orders);
+  [[nodiscard]] std::optional<Rewire> run(Wiring& wiring, Orders& orders, Word term);
   [[nodiscard]] const NamedStep& named_step() const { return named_step_; }
 
  private:
@@ -70,7 +70,7 @@ class Stage {
   std::map<Word, std::uint32_t> cached_{};  // tokens whose KV is here
   std::set<Word> streamed_{};               // sequences whose prompt was taken
   bool fresh_ = true;                       // nothing was ever computed or restored here
-  const NamedStep named_step_;
+  NamedStep named_step_;
   unsigned steps_ = 0;
   const std::uint32_t most_tokens_;  // of a sequence
   const unsigned layer_us_;

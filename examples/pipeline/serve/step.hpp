@@ -38,6 +38,7 @@ struct Step {
 
 // The orchestrator's order to the first stage.
 struct Order {
+  Word term = 0;  // of the pipeline's group, in which it is given
   Word sequence = 0;
   Word seed = 0;
   std::uint32_t first = 0;
@@ -46,7 +47,7 @@ struct Order {
   // All before the first, where the pipeline may not know them: its KV was streamed here.
   std::vector<std::uint32_t> before{};
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Order, sequence, seed, first, attempt, tokens, before)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Order, term, sequence, seed, first, attempt, tokens, before)
 
 // The last stage's answer to an order, unless the sequence has ended.
 struct Sampled {

@@ -18,7 +18,7 @@ std::string Place::name() const {
   return pipeline + ", stage " + std::to_string(stage) + ", rank " + std::to_string(rank);
 }
 
-Wiring::Wiring(Place place, const std::filesystem::path& directory, unsigned term)
+Wiring::Wiring(Place place, const std::filesystem::path& directory, Word term)
     : place_(std::move(place)),
       directory_(directory),
       term_(term),

@@ -2,8 +2,9 @@
 // Wiring connects a process of a pipeline with its neighbours: the same rank of the stage before
 // and behind it, and within its stage the first rank, which adds up what all of them have computed.
 //
-// Each time that a process is replaced, all are wired anew, under the next term: nothing that was
-// on its way in the old one can be taken for something of the new one.
+// In each term of the pipeline's group all are wired anew, by sockets whose names have the term:
+// nothing that was on its way in the old one can be taken for something of the new one, and a
+// process that has not heard of the new one reaches nobody.
 //
 // Threads: one. Errors: Failure, NeighbourGone.
 #pragma once
@@ -33,7 +34,7 @@ struct Place {
 class Wiring {
  public:
   // Listens, for those of the same term; nobody is connected yet.
-  Wiring(Place place, const std::filesystem::path& directory, unsigned term);
+  Wiring(Place place, const std::filesystem::path& directory, Word term);
   // All processes of the pipeline listen. Returns once each neighbour is connected. NeighbourGone
   // where one has died meanwhile, or another order is there.
   void connect(const Orders& orders);
@@ -50,7 +51,7 @@ class Wiring {
 
   const Place place_;
   const std::filesystem::path directory_;
-  const unsigned term_;
+  const Word term_;
   Listener listener_;
   Link before_{}, behind_{};
   Link leader_{};                 // of the other ranks: the first one

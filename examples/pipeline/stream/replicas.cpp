@@ -12,7 +12,8 @@ kv_stream::ReplicatorOptions replicator_options(const Options& options) {
   const ModelShape model = options.model_shape();
   return {.owner = {.group = options.place.pipeline,
                     .stage = options.place.stage,
-                    .rank = options.place.rank},
+                    .rank = options.place.rank,
+                    .life = options.life},
           .shape = "toy, " + std::to_string(model.layers) + " layers of " +
                    std::to_string(model.kv_heads) + " heads of " +
                    std::to_string(model.head_bytes) + " bytes, as " +
@@ -47,8 +48,20 @@ void Replicas::step(const Step& step, BlockList blocks, Stream stream) {
       .blocks = blocks,
       .first = first,
       .ids = std::span(step.ids).subspan(from_the_first ? 0 : head.before)};
-  (void)example::must(replicator_->step({&written, 1}, stream), "replicas");
+  const auto since = Clock::now();
+  Ticket copy = example::must(replicator_->step({&written, 1}, stream), "replicas");
+  constexpr unsigned kMeasuredOf = 8;
+  if (from_the_first && prompts_++ % kMeasuredOf == 0) {
+    example::must(copy.wait(), "replicas");
+    measured(written.ids.size(), since);
+  }
   known_.insert(head.sequence);
+}
+
+void Replicas::measured(std::size_t tokens, Clock::time_point since) {
+  const Layout& layout = cache_.layout();
+  measured_.bytes += tokens * (layout.block_bytes() / layout.spec().axes.tokens.count);
+  measured_.seconds += std::chrono::duration<double>(Clock::now() - since).count();
 }
 
 void Replicas::finish(Word sequence) {
@@ -60,7 +73,7 @@ void Replicas::seal() {
   if (replicator_) replicator_->seal();
 }
 
-void Replicas::resume(unsigned term) {
+void Replicas::resume(Word term) {
   if (replicator_) replicator_->resume(term);
 }
 
@@ -69,7 +82,7 @@ std::vector<std::uint32_t> Replicas::survey(const Survey& survey, std::uint32_t 
   reader_.reset();
   auto reader = kv_stream::ReplicaReader::open(runtime_, {.owner = options_.owner,
                                                           .shape = options_.shape,
-                                                          .term = survey.survey,
+                                                          .term = survey.term,
                                                           .keeper = options_.keeper});
   if (!reader.ok()) {
     if (reader.error().code == Code::unavailable) return marks;

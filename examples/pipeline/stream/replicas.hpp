@@ -6,6 +6,8 @@
 // Threads: one. Errors: Failure. Runtime and cache outlive it.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <optional>
 #include <set>
 #include <span>
@@ -31,7 +33,7 @@ class Replicas {
   void finish(Word sequence);
   // Between the end of one term and the beginning of the next nothing is committed.
   void seal();
-  void resume(unsigned term);
+  void resume(Word term);
 
   // By sequence of the survey: how much of it the dead one has left.
   [[nodiscard]] std::vector<std::uint32_t> survey(const Survey& survey, std::uint32_t room);
@@ -42,25 +44,35 @@ class Replicas {
                Posted posted);
   // What was not restored is dropped.
   void end_restoring(Stream stream);
+  // Of copies of many tokens, since the last call: all that were restored, and one prompt in eight,
+  // which is waited for.
+  [[nodiscard]] MeasuredCopies take_measured() { return std::exchange(measured_, {}); }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  void measured(std::size_t tokens, Clock::time_point since);
+
   const KvCache& cache_;
   const kv_stream::ReplicatorOptions options_;
   Runtime& runtime_;
   std::optional<kv_stream::Replicator> replicator_{};
   std::optional<kv_stream::ReplicaReader> reader_{};
   std::set<Word> known_{};  // to the replicator
+  MeasuredCopies measured_{};
+  unsigned prompts_ = 0;  // that were copied
 };
 
 template <typename Posted>
 void Replicas::restore(const KnownSequence& known, std::uint32_t tokens, BlockList blocks,
                        Stream stream, Posted posted) {
   if (!reader_) throw example::Failure("there are no replicas to restore from");
+  const auto since = Clock::now();
   auto restored = example::must(
       reader_->restore(known.sequence, known.ids, tokens, cache_.layout(), blocks, stream),
       "restore");
   posted();
   example::must(restored.ticket.wait(), "restore");
+  measured(tokens, since);
   if (!replicator_) return;
   example::must(replicator_->adopt({.sequence = known.sequence,
                                     .blocks = blocks,

@@ -9,8 +9,10 @@
 // again from known ids, as a prefill is, and nothing that was delivered can change. A sequence
 // without a replica of a lost stage is computed again from its first token, and so is one that has
 // replicas where that makes the whole recovery shorter: the links and the devices work side by
-// side. A stage that is not lost reads, too, where a replica has more of it than its worker: the
-// worker has taken a lost one's place, and another stage has died before it had read all.
+// side, or one after the other, as RecoveryInput::reads_first says. What both cost is to be
+// measured (aqua/kv_stream/recovery_costs.hpp). A stage that is not lost reads, too, where a
+// replica has more of it than its worker: the worker has taken a lost one's place, and another
+// stage has died before it had read all.
 //
 // The plan that a group is told (aqua/groups.hpp) has the same points, up to `known` - 1, where
 // marks are tokens: stages that it names no restore of have cached the point, the others nothing,
@@ -59,6 +61,8 @@ struct RecoveryInput {
   double link_bytes_per_second = 0;
   // Of one token that is computed from a known id, through the whole pipeline. Above 0.
   double prefill_seconds_per_token = 0;
+  // Nothing is computed before all that is read has been. False: both begin at once.
+  bool reads_first = false;
 };
 
 // One token is always computed: the one whose result is the next new token.
@@ -83,10 +87,11 @@ struct RecoveryPlan {
   std::vector<Resumed> sequences{};
   double link_seconds = 0;     // of the stage that reads longest
   double compute_seconds = 0;  // of all that is computed again
-  // Until everything runs on, both side by side.
-  [[nodiscard]] double seconds() const noexcept {
-    return link_seconds > compute_seconds ? link_seconds : compute_seconds;
-  }
+  double seconds = 0;          // until everything runs on
+  // Had all been read that could be; had every sequence with something to read been computed from
+  // its first token.
+  double seconds_if_read = 0;
+  double seconds_if_computed = 0;
 };
 
 // invalid_argument, naming the field: lists that are not one for each stage, no stage, a stage or a

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/groups/group_follower.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -11,7 +12,10 @@ namespace aqua::runtime {
 namespace {
 
 constexpr std::chrono::milliseconds kPoll{10'000};
-constexpr std::chrono::milliseconds kRest{50};  // between two tries while the coordinator is away
+// Between two tries while the coordinator is away; the first ones come sooner, because a runtime
+// that was just opened joins it within milliseconds.
+constexpr std::chrono::milliseconds kRest{50};
+constexpr std::chrono::milliseconds kFirstRest{2};
 
 groups::Pipeline pipeline_of(const GroupPipeline& from) {
   return {.stages = from.stages, .tensor = from.tensor};
@@ -106,12 +110,12 @@ void GroupFollower::run() {
     // Of who is in the group already only the session can be refused, which the next one mends.
     if (!passes(followed.error()) && followed.error().code != Code::permission_denied)
       return end(followed.error());
-    if (!rest()) return;
+    if (!rest(kRest)) return;
   }
 }
 
 Result<groups::Group> GroupFollower::enter() {
-  for (;;) {
+  for (auto pause = kFirstRest;; pause = std::min(2 * pause, kRest)) {
     epoch_ = client_.status().epoch;
     auto entered = try_enter();
     if (entered.ok() || passes(entered.error())) {
@@ -123,7 +127,7 @@ Result<groups::Group> GroupFollower::enter() {
       const bool early = (denied || code == Code::failed_precondition) && !client_.connected();
       if (!early && !(denied && joined())) return entered;
     }
-    if (!rest()) return Error{Code::cancelled, "group: left"};
+    if (!rest(pause)) return Error{Code::cancelled, "group: left"};
   }
 }
 
@@ -143,6 +147,8 @@ Result<groups::Group> GroupFollower::try_enter() {
     MutexLock lock(mu_);
     if (stopping_) return Error{Code::cancelled, "group: left"};
   }
+  if (options_.observes)
+    return client_.watch_group(*id, std::nullopt, std::chrono::milliseconds{0});
   const auto rank = options_.rank ? std::optional(rank_of(*options_.rank)) : std::nullopt;
   auto entered = client_.join_group(*id, {options_.member, shape, rank});
   {
@@ -159,7 +165,7 @@ Result<groups::Group> GroupFollower::try_enter() {
 
 Result<void> GroupFollower::follow(groups::Group group) {
   for (;;) {
-    if (!group.members.contains(self_))
+    if (!options_.observes && !group.members.contains(self_))
       return Error{Code::aborted, concat("group \"", group.name, "\": no part in it any more")};
     tell(group);
     interrupt_.clear();
@@ -181,6 +187,7 @@ Result<void> GroupFollower::follow(groups::Group group) {
 }
 
 Result<bool> GroupFollower::send(const groups::Group& group) {
+  if (options_.observes) return false;
   std::optional<wire::AcknowledgeRequest> acknowledgement;
   bool has_resumed = false;
   const groups::Member& self = group.members.at(self_);
@@ -226,8 +233,8 @@ void GroupFollower::end(const Error& why) {
   });
 }
 
-bool GroupFollower::rest() {
-  const auto until = std::chrono::steady_clock::now() + kRest;
+bool GroupFollower::rest(std::chrono::milliseconds pause) {
+  const auto until = std::chrono::steady_clock::now() + pause;
   MutexLock lock(mu_);
   while (!stopping_ && std::chrono::steady_clock::now() < until) changed_.wait_until(mu_, until);
   return !stopping_;
@@ -276,6 +283,7 @@ std::optional<groups::GroupId> GroupFollower::joined() const {
 }
 
 std::optional<groups::GroupId> GroupFollower::place() const {
+  if (options_.observes) return {};
   MutexLock lock(mu_);
   return joined_ ? joined_ : perhaps_joined_;
 }

@@ -6,6 +6,7 @@
 // Owns:    its thread. Client, callbacks and leaver outlive it.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -53,7 +54,7 @@ class GroupFollower {
   void tell(const groups::Group& group);
   void end(const Error& why);
   // False when it is time to stop.
-  [[nodiscard]] bool rest();
+  [[nodiscard]] bool rest(std::chrono::milliseconds pause);
   [[nodiscard]] Result<void> of_this_term(groups::Term term) const AQUA_REQUIRES(mu_);
 
   const GroupOptions options_;

@@ -32,6 +32,8 @@ Result<GroupMember> GroupMember::join(Runtime& runtime, GroupOptions options) {
   AQUA_TRY(impl.check_process());
   if (impl.services().coordinator == nullptr)
     return Error{Code::failed_precondition, "group: the runtime has no coordinator"};
+  if (options.observes && options.rank)
+    return Error{Code::invalid_argument, "group: one that observes has no rank"};
   AQUA_ASSIGN(auto interrupt, southbound::Interrupt::open());
   return GroupMember(std::unique_ptr<Parts>(
       new Parts{detail::Internals::view(runtime),

@@ -23,7 +23,7 @@ class ListenerWithOrders : public ::testing::Test {
     ASSERT_EQ(::pipe(ends.data()), 0);
     read_ = example::Fd(ends[0]);
     write_ = example::Fd(ends[1]);
-    orders_.emplace(read_.get());
+    orders_.emplace(read_.get(), -1);
     listener_.emplace(socket_);
   }
   void TearDown() override { std::filesystem::remove(socket_); }
@@ -58,17 +58,17 @@ TEST_F(ListenerWithOrders, WaitsNoLongerOnceAnOrderComes) {
 // Somebody may die while this process is still busy with what comes before connecting: both orders
 // are read at once then, and nothing more comes.
 TEST_F(ListenerWithOrders, DoesNotWaitWhereAnOrderWasReadTogetherWithTheOneBefore) {
-  order(Connect{.connect = 1});
+  order(Connect{.term = 1});
   order(Rewire{2});
-  EXPECT_EQ(orders_->next()->get<Connect>().connect, 1U);
+  EXPECT_EQ(orders_->next()->get<Connect>().term, 1U);
   EXPECT_THROW((void)listener_->accept(*orders_), NeighbourGone);
   EXPECT_EQ(orders_->next()->get<Rewire>().listen, 2U);
 }
 
 TEST_F(ListenerWithOrders, DoesNotWaitOnceTheOrchestratorIsGone) {
-  order(Connect{.connect = 1});
+  order(Connect{.term = 1});
   write_.reset();
-  EXPECT_EQ(orders_->next()->get<Connect>().connect, 1U);
+  EXPECT_EQ(orders_->next()->get<Connect>().term, 1U);
   EXPECT_THROW((void)listener_->accept(*orders_), NeighbourGone);
   EXPECT_EQ(orders_->next(), std::nullopt);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Pipelines of random shapes, of which random processes are killed at random points, or one in four
-# stopped until its lease has run out: each run gives one process's tokens, and nothing stays with the
+# stopped until nobody has heard of it for long: each run gives one process's tokens, and nothing stays with the
 # keeper. In every other round prefill and decode are apart.
 # Usage: [AQUA_KILLS=ROUNDS] random_kills.sh PROGRAM KEEPER
 set -euo pipefail
@@ -32,10 +32,10 @@ for ((round = 0; round < rounds; ++round)); do
   grep -q '"equal_answers": 6,' "$log" && { grep -q '"segments_left": 0' "$log" || grep -qF "\"not_looked\": \"$why_not\"" "$log"; } ||
     { echo "${arguments[*]}"; cat "$log"; exit 1; }
   recovered=$((recovered + $(number recoveries)))
-  silent=$((silent + $(number leases_ran_out)))
+  silent=$((silent + $(number silent)))
   ! grep -q '"segments_left": 0' "$log" || looked=$((looked + 1))
 done
-echo "$rounds runs, $recovered recoveries, $silent leases ran out, the keeper was looked at in $looked"
+echo "$rounds runs, $recovered recoveries, $silent were silent, the keeper was looked at in $looked"
 [ "$silent" -ge $((rounds / 10)) ] || { echo "hardly anybody was stopped"; exit 1; }
 [ "$looked" -ge $((rounds / 4)) ] || { echo "hardly anybody looked at the keeper"; exit 1; }
 [ "$recovered" -ge "$rounds" ] || { echo "hardly anybody was killed"; exit 1; }

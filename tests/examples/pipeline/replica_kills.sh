@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Pipelines that replicate their KV, of which processes are killed at each named step, of serving
-# and of going on after another death, and at random points, or stopped there until their leases have
-# run out; and the keeper is killed. Each run gives one process's tokens, and nothing is left with the
+# and of going on after another death, and at random points, or stopped there until nobody has heard
+# of them for long; and the keeper is killed. Each run gives one process's tokens, and nothing is left with the
 # keeper: each run looks, but where the keeper was killed, and where a process was killed as all ended.
+# The coordinator, by whose groups they go on, is killed and stopped at each of these steps, too.
 # In every other round prefill and decode are apart, and another one has a standby.
 # Usage: [AQUA_KILLS=ROUNDS] replica_kills.sh PROGRAM KEEPER
 set -euo pipefail
@@ -12,7 +13,7 @@ RANDOM=1  # the seed
 shapes=(2x1 3x1 1x2 2x2 1x3 7x1)
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-deaths=0 restored=0 runs=0 silent=0 looked=0
+deaths=0 restored=0 runs=0 silent=0 looked=0 coordinators=0
 
 number() { sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p" "$log"; }
 fail() { echo "$1: ${arguments[*]}"; cat "$log"; exit 1; }
@@ -26,13 +27,15 @@ run() {  # the arguments but those of every run
   else
     grep -qE "\"not_looked\": \"($why_not)" "$log" || fail "something is left, or nobody looked"
   fi
-  silent=$((silent + $(number leases_ran_out)))
+  silent=$((silent + $(number silent)))
   runs=$((runs + 1))
   deaths=$((deaths + $(number deaths)))
   restored=$((restored + $(number tokens_restored)))
+  coordinators=$((coordinators + $(number coordinator_deaths) + $(number coordinator_stops)))
 }
 
-for step in listening surveyed restoring restored resumed connected stepped; do
+steps="listening surveyed acknowledged restoring restored resumed connected stepped"
+for step in $steps; do
   # The one that takes the dead one's place; one that has lost nothing; another rank of the stage.
   run --colocated 3x1 --kill colocated:1@50% --kill colocated:1@$step
   run --colocated 3x1 --kill colocated:1@50% --kill colocated:2@$step
@@ -41,6 +44,13 @@ for step in listening surveyed restoring restored resumed connected stepped; do
   run --colocated 2x2 --kill colocated:1@40% --stop colocated:0@$step
 done
 [ "$deaths" -ge $((2 * runs - 8)) ] || { echo "$deaths deaths in $runs runs: hardly anybody died at a step"; exit 1; }
+for step in $steps; do
+  run --colocated 3x1 --kill colocated:1@50% --kill coordinator:0@$step
+  run --prefill 1x2 --decode 3x1 --kill decode:1@60% --stop coordinator:0@$step --standby
+  run --colocated 2x2 --kill colocated:1@40% --kill colocated:1:1@$step --kill coordinator:0@$step
+done
+run --colocated 3x1 --kill colocated:1@50% --kill coordinator:0@50%  # nobody has heard of the death
+[ "$coordinators" -ge 40 ] || { echo "the coordinator was killed or stopped $coordinators times: hardly ever"; exit 1; }
 with_a_dead_keeper="$why_not|a keeper cannot be asked: "
 why_not=$with_a_dead_keeper run --colocated 3x1 --kill keeper:0@30% --kill colocated:1@60%
 why_not=$with_a_dead_keeper run --colocated 2x2 --kill colocated:0@30% --kill keeper:0@60% --kill colocated:1:1@80%
@@ -50,6 +60,8 @@ for ((round = 0; round < rounds; ++round)); do
   [ $((round % 2)) = 0 ] || pipelines=(prefill decode)
   more=(--batch $((1 + RANDOM % 4)) --seed $RANDOM --answer-tokens $((10 + RANDOM % 30)))
   [ $((round % 3)) != 0 ] || more+=(--standby)
+  [ $((round % 4)) != 0 ] || more+=(--kill "coordinator:0@$((RANDOM % 100))%")
+  [ $((round % 4)) != 1 ] || more+=(--stop "coordinator:0@$((RANDOM % 100))%")
   for pipeline in "${pipelines[@]}"; do
     shape=${shapes[RANDOM % ${#shapes[@]}]}
     more+=(--"$pipeline" "$shape")
@@ -61,7 +73,7 @@ for ((round = 0; round < rounds; ++round)); do
   done
   run "${more[@]}"
 done
-echo "$runs runs, $deaths deaths, $silent leases ran out, $restored tokens restored, the keeper was looked at in $looked"
+echo "$runs runs, $deaths deaths, $silent were silent, the coordinator died or stood still $coordinators times, $restored tokens restored, the keeper was looked at in $looked"
 [ "$silent" -ge 5 ] || { echo "hardly anybody was stopped"; exit 1; }
 [ "$looked" -ge $((runs / 2)) ] || { echo "hardly anybody looked at the keeper"; exit 1; }
 [ "$deaths" -ge $((rounds + runs)) ] && [ "$restored" -ge $((20 * rounds)) ] || { echo "hardly anybody was killed, or restored"; exit 1; }

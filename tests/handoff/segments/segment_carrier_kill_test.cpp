@@ -201,6 +201,37 @@ TEST_F(KilledSegmentCarrier, NoCallWaitsForAStoppedKeeper) {
   EXPECT_EQ(giver->ask("delivered"), "confirmed") << "it was taken";
 }
 
+class StoppedGiverAtStep : public KilledSegmentCarrier,
+                           public ::testing::WithParamInterface<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Steps, StoppedGiverAtStep, ::testing::Values("commit", "close"),
+                         [](const auto& step) { return step.param; });
+
+// It is alive: its memory stays its own, and it may go on at any moment. What it was promised is
+// another's by then, and it is told so.
+TEST_P(StoppedGiverAtStep, LosesItsRoomToAnotherWhenItsParcelIsCancelledAndIsRefusedLater) {
+  const std::ptrdiff_t before = test::kept_descriptors(keeper_);
+  {
+    const Member taker = decode(1);
+    const Member stopped = prefill();
+    stop_at(stopped, GetParam(), "carry a 1 6 77");
+    ::kill(stopped->pid(), SIGSTOP);
+    const Member other = prefill();
+    other->post("carry b 1 6 88");  // for which there is no room
+    ASSERT_TRUE(cancel_parcel("carried", "a", keeper_.socket(), 1).ok());
+    EXPECT_EQ(other->answer(), "ok");
+    EXPECT_EQ(taker->ask("take 1"), "b");
+    ::kill(stopped->pid(), SIGCONT);
+    stopped->post("go on");
+    const std::string told = stopped->ask("delivered");  // or what became of its close
+    EXPECT_TRUE(told == "cancelled" || told == "refused not_found") << told;
+    EXPECT_EQ(cancel_parcel("carried", "a", keeper_.socket(), 1).error().code, Code::not_found);
+    EXPECT_EQ(taker->ask("check"), "ok");
+    EXPECT_EQ(taker->ask("finish"), "ok");
+    for (const Member* each : {&taker, &stopped, &other}) EXPECT_EQ((*each)->ask("leave"), "ok");
+  }
+  until_left(before);
+}
+
 class KeeperOfCarriersKilledAtStep : public KilledSegmentCarrier,
                                      public ::testing::WithParamInterface<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Steps, KeeperOfCarriersKilledAtStep,

@@ -3,7 +3,8 @@
 // replicas, or computed from its first token. Anything between is no better: both costs are linear
 // in the point at which it goes on. So all that can be read is, and then sequences are computed
 // instead, those first that free the most of the busiest link for the least computing, for as long
-// as the whole gets shorter.
+// as the whole gets shorter. Where reading comes first, a sequence that is computed helps as much
+// as its part of the busiest link takes longer than computing it.
 #include "aqua/kv_stream/recovery.hpp"
 
 #include <algorithm>
@@ -109,6 +110,7 @@ Choice choose(const RecoveryInput& in, const SequenceState& state) {
 // What the links of the stages, and the devices, have to do in all.
 struct Load {
   std::vector<double> links;
+  bool reads_first = false;
   double computing = 0;
 
   void read(const RecoveryInput& in, const Choice& choice, double sign) {
@@ -119,7 +121,23 @@ struct Load {
     }
   }
   [[nodiscard]] double busiest() const { return std::ranges::max(links); }
-  [[nodiscard]] double seconds() const { return std::max(busiest(), computing); }
+  [[nodiscard]] double seconds() const {
+    return reads_first ? busiest() + computing : std::max(busiest(), computing);
+  }
+};
+
+// The whole load with this sequence computed from its first token.
+Load with_anew(const RecoveryInput& in, const Load& load, const Choice& choice) {
+  Load without = load;
+  without.read(in, choice, -1);
+  without.computing += choice.computed_anew - choice.computed_if_read;
+  return without;
+}
+
+struct Loads {
+  Load chosen;
+  double seconds_if_read = 0;
+  double seconds_if_computed = 0;
 };
 
 void compute_anew(Choice& choice) {
@@ -129,8 +147,8 @@ void compute_anew(Choice& choice) {
   choice.computed_if_read = choice.computed_anew;
 }
 
-Load balance(const RecoveryInput& in, std::vector<Choice>& choices) {
-  Load load{.links = std::vector<double>(in.lost_workers.size())};
+Loads balance(const RecoveryInput& in, std::vector<Choice>& choices) {
+  Load load{.links = std::vector<double>(in.lost_workers.size()), .reads_first = in.reads_first};
   std::vector<std::size_t> readers;
   for (std::size_t i = 0; i < choices.size(); ++i) {
     load.computing += choices[i].computed_if_read;
@@ -142,15 +160,16 @@ Load balance(const RecoveryInput& in, std::vector<Choice>& choices) {
     const Choice& choice = choices[i];
     return (choice.computed_anew - choice.computed_if_read) / choice.link;
   });
+  const Load all_read = load;
+  Load none_read = load;
+  for (const std::size_t i : readers) none_read = with_anew(in, none_read, choices[i]);
   for (const std::size_t i : readers) {
-    Load without = load;
-    without.read(in, choices[i], -1);
-    without.computing += choices[i].computed_anew - choices[i].computed_if_read;
+    Load without = with_anew(in, load, choices[i]);
     if (without.seconds() >= load.seconds()) continue;
     load = std::move(without);
     compute_anew(choices[i]);
   }
-  return load;
+  return {load, all_read.seconds(), none_read.seconds()};
 }
 
 }  // namespace
@@ -160,10 +179,14 @@ Result<RecoveryPlan> plan_recovery(const RecoveryInput& input) {
   std::vector<Choice> choices;
   choices.reserve(input.sequences.size());
   for (const SequenceState& state : input.sequences) choices.push_back(choose(input, state));
-  const Load load = balance(input, choices);
+  const auto [load, if_read, if_computed] = balance(input, choices);
   std::ranges::stable_sort(choices, {}, &Choice::link);
-  RecoveryPlan plan{
-      .sequences = {}, .link_seconds = load.busiest(), .compute_seconds = load.computing};
+  RecoveryPlan plan{.sequences = {},
+                    .link_seconds = load.busiest(),
+                    .compute_seconds = load.computing,
+                    .seconds = load.seconds(),
+                    .seconds_if_read = if_read,
+                    .seconds_if_computed = if_computed};
   for (Choice& choice : choices) plan.sequences.push_back(std::move(choice.read));
   return plan;
 }

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "play/coordinator.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <vector>
+
+#include "daemon_program.hpp"
+#include "must.hpp"
+
+namespace aqua::pipeline {
+namespace {
+
+using namespace aqua::literals;
+using Clock = std::chrono::steady_clock;
+
+// Whether the child has been stopped since this was last asked.
+bool was_stopped(pid_t pid) {
+  siginfo_t told{};
+  return ::waitid(P_PID, static_cast<id_t>(pid), &told, WSTOPPED | WNOHANG) == 0 &&
+         told.si_pid == pid;
+}
+
+}  // namespace
+
+Coordinator::Coordinator(const Options& options, const std::filesystem::path& directory)
+    : options_(options), directory_(directory), address_(example::coordinator_address(directory)) {
+  constexpr std::chrono::seconds kStartPatience{60};  // on a busy machine
+  start();
+  example::await_line(*process_, "listening", kStartPatience);
+  runtime_.emplace(example::must(Runtime::open({.device = "emu:0",
+                                                .coordinator = address_,
+                                                .name = "orchestrator",
+                                                .host_bytes = 2_MiB,
+                                                .socket_directory = directory_,
+                                                .curve_directory = "off"}),
+                                 "runtime"));
+}
+
+void Coordinator::start() {
+  std::vector<std::string> line{std::filesystem::read_symlink("/proc/self/exe"),
+                                "--coordinator-role",
+                                "--directory",
+                                directory_,
+                                "--ttl-ms",
+                                std::to_string(options_.ttl_ms),
+                                "--parent",
+                                std::to_string(::getpid())};
+  if (!options_.coordinator_program.empty())
+    line.insert(line.end(), {"--coordinator-binary", options_.coordinator_program});
+  process_.emplace("coordinator", line);
+}
+
+bool Coordinator::look() {
+  bool ran = !stopped_;
+  if (const auto status = process_->wait(std::chrono::milliseconds(0))) {
+    if (!WIFSIGNALED(*status) || WTERMSIG(*status) != SIGKILL) example::throw_ended(*process_);
+    ++deaths_;
+    stopped_.reset();
+    start();
+    return false;
+  }
+  if (was_stopped(process_->pid())) {
+    ++stops_;
+    stopped_ = Clock::now();
+    ran = false;
+  }
+  if (stopped_ && Clock::now() - *stopped_ > std::chrono::milliseconds(options_.ttl_ms)) {
+    process_->signal(SIGCONT);
+    stopped_.reset();
+  }
+  return ran;
+}
+
+}  // namespace aqua::pipeline

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "play/group_watch.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "must.hpp"
+#include "serve/membership.hpp"
+
+namespace aqua::pipeline {
+
+GroupWatch::GroupWatch(Coordinator& coordinator, const std::string& pipeline,
+                       const PipelineShape& shape, const ModelShape& model)
+    : changed_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  constexpr std::chrono::seconds kPatience{60};  // on a busy machine
+  constexpr int kOneWait = 20;                   // milliseconds
+  GroupOptions options = group_of(pipeline, shape, model);
+  options.observes = true;
+  options.on_news = [this](const GroupNews& /*news*/) { (void)::eventfd_write(changed_.get(), 1); };
+  options.on_end = [](const Error& why) {
+    std::fprintf(stderr, "pipeline: the group has ended: %s\n", why.message.c_str());
+    std::_Exit(EXIT_FAILURE);
+  };
+  member_ = example::must(GroupMember::join(coordinator.runtime(), std::move(options)), "group");
+  pollfd waiting{changed_.get(), POLLIN, 0};
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (::poll(&waiting, 1, kOneWait) <= 0) {
+    if (std::chrono::steady_clock::now() > deadline)
+      throw example::Failure("the coordinator knows no group " + pipeline);
+    (void)coordinator.look();
+  }
+}
+
+GroupNews GroupWatch::heard() {
+  eventfd_t none = 0;
+  (void)::eventfd_read(changed_.get(), &none);
+  return member_->news();
+}
+
+}  // namespace aqua::pipeline

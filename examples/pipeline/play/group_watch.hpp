@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// GroupWatch creates a pipeline's group at the coordinator, which lives as long as it does, and
+// hears of it.
+//
+// Threads: one; news come on a thread of the runtime's. Errors: Failure. A group that is ended by
+// hand ends the program, with a word to stderr.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "aqua/groups.hpp"
+#include "fd.hpp"
+#include "options.hpp"
+#include "play/coordinator.hpp"
+
+namespace aqua::pipeline {
+
+class GroupWatch {
+ public:
+  // Returns once the group is there. The coordinator outlives it.
+  GroupWatch(Coordinator& coordinator, const std::string& pipeline, const PipelineShape& shape,
+             const ModelShape& model);
+  GroupWatch(const GroupWatch&) = delete;
+  GroupWatch& operator=(const GroupWatch&) = delete;
+
+  // Readable once there are news that heard() has not returned.
+  [[nodiscard]] int fd() const { return changed_.get(); }
+  // The last news.
+  [[nodiscard]] GroupNews heard();
+  // The newest term.
+  [[nodiscard]] std::uint64_t term() const { return member_->news().term; }
+
+ private:
+  example::Fd changed_;  // an eventfd
+  std::optional<GroupMember> member_{};
+};
+
+}  // namespace aqua::pipeline

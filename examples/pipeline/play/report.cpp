@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "play/report.hpp"
+
+#include <iomanip>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace aqua::pipeline {
+namespace {
+
+using nlohmann::json;
+
+json pipelines_of(const Options& options) {
+  if (!options.prefill) return {{kColocated, to_string(options.colocated)}};
+  return {{kPrefill, to_string(*options.prefill)}, {kDecode, to_string(*options.decode)}};
+}
+
+json told(const std::vector<Reckoning>& all) {
+  json made = json::array();
+  for (const Reckoning& each : all) {
+    made.push_back({{"link_bytes_per_second", each.costs.link_bytes_per_second},
+                    {"prefill_seconds_per_token", each.costs.prefill_seconds_per_token},
+                    {"copies_measured", each.copies_measured},
+                    {"computing_measured", each.computing_measured},
+                    {"sequences_read", each.sequences_read},
+                    {"sequences_computed", each.sequences_computed},
+                    {"seconds", each.seconds},
+                    {"seconds_if_read", each.seconds_if_read},
+                    {"seconds_if_computed", each.seconds_if_computed}});
+  }
+  return made;
+}
+
+}  // namespace
+
+std::size_t equal_answers(const Served& many, const Served& one) {
+  std::size_t equal = 0;
+  for (const auto& [sequence, answer] : one.answers)
+    equal += many.answers.at(sequence) == answer ? 1U : 0U;
+  return equal;
+}
+
+json as_json(const Options& options, const std::vector<Run>& runs, const Served& one) {
+  const Served& many = runs.front().served;
+  json all{{"pipelines", pipelines_of(options)},
+           {"requests", one.answers.size()},
+           {"tokens", many.tokens},
+           {"equal_answers", equal_answers(many, one)},
+           {"seconds", many.seconds},
+           {"seconds_of_one_process", one.seconds},
+           {"latency_seconds", many.latency_seconds},
+           {"recoveries", many.recoveries},
+           {"deaths", many.deaths},
+           {"recovery_seconds", many.recovery_seconds},
+           {"tokens_computed_again", many.computed_again},
+           {"tokens_restored", many.restored},
+           {"reckonings", told(many.reckonings)},
+           {"silent", many.silent},
+           {"coordinator_deaths", many.coordinator_deaths},
+           {"coordinator_stops", many.coordinator_stops},
+           {"segments_left", many.segments_left ? json(*many.segments_left) : json()},
+           {"not_looked", many.not_looked}};
+  for (const Run& each : runs) {
+    if (runs.size() > 1)
+      all["compared"][each.name] = {{"seconds", each.served.seconds},
+                                    {"latency_seconds", each.served.latency_seconds},
+                                    {"deaths", each.served.deaths},
+                                    {"tokens_restored", each.served.restored},
+                                    {"tokens_computed_again", each.served.computed_again},
+                                    {"recovery_seconds", each.served.recovery_seconds}};
+  }
+  return all;
+}
+
+std::vector<std::string> as_lines(const std::vector<Run>& runs, const Served& one) {
+  const Served& many = runs.front().served;
+  std::vector<std::string> lines;
+  if (many.recoveries > 0) {
+    lines.push_back(
+        "recovered " + std::to_string(many.recoveries) + " times, in " +
+        std::to_string(many.recovery_seconds) + " s at most, by reading " +
+        std::to_string(many.restored) + " tokens from replicas and computing " +
+        std::to_string(many.computed_again) + " again" +
+        (many.silent > 0 ? "; " + std::to_string(many.silent) + " had been silent for long" : ""));
+  }
+  if (runs.size() > 1) {
+    const double undisturbed = runs[1].served.latency_seconds;
+    for (const Run& each : runs) {
+      std::ostringstream line;
+      line << std::left << std::setw(18) << each.name << std::fixed << std::setprecision(3)
+           << each.served.latency_seconds << " s a request, " << std::setprecision(2)
+           << each.served.latency_seconds / undisturbed << " of undisturbed";
+      lines.push_back(line.str());
+    }
+  }
+  lines.push_back(std::to_string(one.answers.size()) + " requests, " + std::to_string(many.tokens) +
+                  " tokens: " + std::to_string(equal_answers(many, one)) +
+                  " answers are those of one process");
+  return lines;
+}
+
+}  // namespace aqua::pipeline

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts processes of this program in their roles.
+//
+// Threads: one, which lives as long as the processes. Errors: Failure.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "child_process.hpp"
+#include "options.hpp"
+
+namespace aqua::pipeline {
+
+// The daemon whose memory holds what is streamed, once it listens.
+[[nodiscard]] example::ChildProcess start_keeper(const Options& options,
+                                                 const std::filesystem::path& directory);
+
+struct StageProcess {
+  std::string pipeline{};
+  PipelineShape shape{};
+  std::optional<Place> place{};  // that it asks for; nullopt: it stands by
+  std::string member{};          // its name in the group
+  std::string coordinator{};     // where that listens
+  std::filesystem::path directory{};
+};
+[[nodiscard]] example::ChildProcess start_stage(const Options& options, const StageProcess& stage);
+
+}  // namespace aqua::pipeline
