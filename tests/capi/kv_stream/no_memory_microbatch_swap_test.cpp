@@ -18,8 +18,7 @@ class NoMemoryMicrobatchSwap : public CapiMicrobatchSwap {
   // Each microbatch holds what was written last.
   void begin() {
     swap_ = create();
-    for (std::uint32_t m = 0; m < kMicrobatches; ++m)
-      turn(swap_, m, 0, 10 + static_cast<int>(m));
+    for (std::uint32_t m = 0; m < kMicrobatches; ++m) turn(swap_, m, 0, 10 + static_cast<int>(m));
   }
   [[nodiscard]] aqua_error* begin_turn() {
     return aqua_microbatch_swap_begin_turn(swap_, 0, 0, 1, &buffer_);
@@ -60,8 +59,9 @@ TEST_F(NoMemoryMicrobatchSwap, ATurnThatBegins) {
     leave(swap_);
   };
   for (const Failing how : {Failing::once, Failing::from_then_on}) {
-    fail_each("aqua_microbatch_swap_begin_turn", [&] { return begin_turn(); }, [&] { begin(); },
-              check, AQUA_RESOURCE_EXHAUSTED, 1, how);
+    fail_each(
+        "aqua_microbatch_swap_begin_turn", [&] { return begin_turn(); }, [&] { begin(); }, check,
+        AQUA_RESOURCE_EXHAUSTED, 1, how);
   }
 }
 
@@ -79,8 +79,9 @@ TEST_F(NoMemoryMicrobatchSwap, ATurnThatEnds) {
     leave(swap_);
   };
   for (const Failing how : {Failing::once, Failing::from_then_on}) {
-    fail_each("aqua_microbatch_swap_end_turn", [&] { return end_turn(); }, prepare, check,
-              AQUA_DATA_LOSS, 1, how);
+    fail_each(
+        "aqua_microbatch_swap_end_turn", [&] { return end_turn(); }, prepare, check, AQUA_DATA_LOSS,
+        1, how);
   }
 }
 

@@ -63,8 +63,9 @@ TEST_F(NoMemoryReplicas, AStep) {
     freed(aqua_replicator_finish(replicator, given.sequence));
   };
   for (const Failing how : {Failing::once, Failing::from_then_on}) {
-    fail_each("aqua_replicator_step", call, [&] { ++given.sequence; }, check,
-              AQUA_RESOURCE_EXHAUSTED, 1, how);
+    fail_each(
+        "aqua_replicator_step", call, [&] { ++given.sequence; }, check, AQUA_RESOURCE_EXHAUSTED, 1,
+        how);
   }
   leave(replicator);
 }
@@ -81,8 +82,8 @@ TEST_F(NoMemoryReplicas, WhatIsRestoredComesToTheNextReader) {
   };
   const auto check = [&](bool made) {
     std::uint32_t tokens = 0;
-    const aqua_code code = code_of(
-        aqua_replica_reader_get_watermark(reader, 7, ids.data(), ids.size(), 24, &tokens));
+    const aqua_code code =
+        code_of(aqua_replica_reader_get_watermark(reader, 7, ids.data(), ids.size(), 24, &tokens));
     EXPECT_TRUE(code == AQUA_OK || (!made && code == AQUA_ABORTED)) << aqua_code_name(code);
     if (code != AQUA_OK) {
       leave(reader);

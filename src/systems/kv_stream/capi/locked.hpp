@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls on an object that is for one thread at a time, through the C ABI, which is for many. What
-// is locked has a `lock`, and `interrupted`: an exception ended a call in its middle, and nobody
-// knows what it had changed.
+// Calls on an object that is for one thread at a time, through the C ABI, which is for many.
 #pragma once
 
-#include <mutex>
-
+#include "base/mutex.hpp"
 #include "capi/call.hpp"
 
 namespace aqua::capi {
 
-// Runs ask(locked), which changes nothing, as the only call. `what` names the call. aborted after
-// an interruption.
+// What such an object is made of besides itself.
+struct LockedObject {
+  Mutex lock{};
+  // An exception has ended a call in its middle, and nobody knows what it had changed.
+  bool interrupted AQUA_GUARDED_BY(lock) = false;
+};
+
+// Runs ask(locked) as the only call: one that changes nothing, or whose steps are all done or not,
+// so that it may be made again after an exception. `what` names the call. aborted after an
+// interruption.
 template <typename Locked, typename Ask>
 [[nodiscard]] Result<void> ask_locked(const char* what, Locked& locked, Ask&& ask) {
-  const std::lock_guard guard(locked.lock);
+  const MutexLock guard(locked.lock);
   if (locked.interrupted) {
     return Error{Code::aborted, concat(what, ": memory ran out in the middle of an earlier call; ",
                                        "free this object, and make another one")};
@@ -22,10 +27,10 @@ template <typename Locked, typename Ask>
   return ask(locked);
 }
 
-// The same for a call that changes what is locked.
+// The same for any other call that changes what is locked: an exception interrupts it.
 template <typename Locked, typename Use>
 [[nodiscard]] Result<void> use_locked(const char* what, Locked& locked, Use&& use) {
-  return ask_locked(what, locked, [&](Locked& used) -> Result<void> {
+  return ask_locked(what, locked, [&](Locked& used) AQUA_REQUIRES(locked.lock) -> Result<void> {
     try {
       return use(used);
     } catch (...) {
