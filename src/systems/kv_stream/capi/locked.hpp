@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/mutex.hpp"
+#include "base/try.hpp"
 #include "capi/call.hpp"
 
 namespace aqua::capi {
@@ -14,30 +15,34 @@ struct LockedObject {
   bool interrupted AQUA_GUARDED_BY(lock) = false;
 };
 
+// aborted after an interruption. `what` names the call.
+[[nodiscard]] inline Result<void> check_whole(const char* what, const LockedObject& locked)
+    AQUA_REQUIRES(locked.lock) {
+  if (!locked.interrupted) return {};
+  return Error{Code::aborted, concat(what, ": memory ran out in the middle of an earlier call; ",
+                                     "free this object, and make another one")};
+}
+
 // Runs ask(locked) as the only call: one that changes nothing, or whose steps are all done or not,
-// so that it may be made again after an exception. `what` names the call. aborted after an
-// interruption.
+// so that it may be made again after an exception.
 template <typename Locked, typename Ask>
 [[nodiscard]] Result<void> ask_locked(const char* what, Locked& locked, Ask&& ask) {
   const MutexLock guard(locked.lock);
-  if (locked.interrupted) {
-    return Error{Code::aborted, concat(what, ": memory ran out in the middle of an earlier call; ",
-                                       "free this object, and make another one")};
-  }
+  AQUA_TRY(check_whole(what, locked));
   return ask(locked);
 }
 
 // The same for any other call that changes what is locked: an exception interrupts it.
 template <typename Locked, typename Use>
 [[nodiscard]] Result<void> use_locked(const char* what, Locked& locked, Use&& use) {
-  return ask_locked(what, locked, [&](Locked& used) AQUA_REQUIRES(locked.lock) -> Result<void> {
-    try {
-      return use(used);
-    } catch (...) {
-      used.interrupted = true;
-      throw;
-    }
-  });
+  const MutexLock guard(locked.lock);
+  AQUA_TRY(check_whole(what, locked));
+  try {
+    return use(locked);
+  } catch (...) {
+    locked.interrupted = true;
+    throw;
+  }
 }
 
 }  // namespace aqua::capi
