@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replicas over the C ABI, with a real keeper: what a stage has left is read into another one's
 // cache, whose blocks have another size.
+#include <atomic>
 #include <cstring>
 #include <string>
+#include <string_view>
+#include <thread>
 
+#include "base/step.hpp"
 #include "tests/capi/kv_stream/replicas_fixture.hpp"
 
 namespace aqua::test {
@@ -183,6 +187,40 @@ TEST_F(CapiReplicas, ARefusedRestoreChangesNothing) {
   EXPECT_EQ(code_of(aqua_replicator_adopt(successor, reader, 7)), AQUA_OK);
   leave(reader);
   leave(successor);
+}
+
+TEST_F(CapiReplicas, WhatWasRestoredIsAdoptedWhileItsReaderWaitsForTheKeeper) {
+  const Ids ids = ids_of(1, 20);
+  leave_behind(7, ids, options());
+  const aqua_replica_reader reader = open_reader();
+  restore(reader, other_, 7, ids, 20, other_.blocks(24));
+  aqua_replicator_options given = options();
+  given.term = 2;
+  const aqua_replicator successor = replicate(other_, given);
+  leave_behind(8, ids, options());  // which finish() opens
+  static std::atomic<bool> opening, held, finished;
+  opening = finished = false;
+  held = true;
+  step_hook = [](const char* name) {
+    if (name != std::string_view("open")) return;
+    opening = true;
+    opening.notify_all();
+    held.wait(true);
+  };
+  std::thread finishing([&] {
+    EXPECT_EQ(code_of(aqua_replica_reader_finish(reader, 0)), AQUA_OK);
+    finished = true;
+  });
+  opening.wait(false);
+  EXPECT_EQ(code_of(aqua_replicator_adopt(successor, reader, 7)), AQUA_OK);
+  EXPECT_FALSE(finished);
+  held = false;
+  held.notify_all();
+  finishing.join();
+  step_hook = nullptr;
+  leave(reader);
+  leave(successor);
+  EXPECT_EQ(kept(), 1U);
 }
 
 TEST_F(CapiReplicas, WhatIsSealedCommitsNothingUntilItResumesInAnotherTerm) {
