@@ -147,14 +147,13 @@ TEST_F(CapiReplicas, WhatWasRestoredIntoAnotherCacheIsRefused) {
   const Ids ids = ids_of(1, 20);
   leave_behind(7, ids, options());
   const aqua_replica_reader reader = open_reader();
-  const Blocks blocks = other_.blocks(20);
-  restore(reader, other_, 7, ids, 20, blocks);
+  restore(reader, cache_, 7, ids, 20, cache_.blocks(20));  // numbers that the other one has, too
   aqua_replicator_options given = options();
   given.term = 2;
-  const aqua_replicator successor = replicate(cache_, given);
+  const aqua_replicator successor = replicate(other_, given);
   EXPECT_EQ(code_of(aqua_replicator_adopt(successor, reader, 7)), AQUA_INVALID_ARGUMENT);
   EXPECT_EQ(status_of(successor).sequences, 0U);
-  restore(reader, cache_, 7, ids, 20, cache_.blocks(20));
+  restore(reader, other_, 7, ids, 20, other_.blocks(24));
   EXPECT_EQ(code_of(aqua_replicator_adopt(successor, reader, 7)), AQUA_OK);
   EXPECT_EQ(watermark(successor, 7), 20U);
   leave(reader);
