@@ -66,7 +66,8 @@ class AQUA_API HostMemory {
                                        const KvRange& range, Stream stream) const;
 
   // Blocks until every gather() and scatter() so far has ended. The error of the first that failed
-  // since the last call, whoever has asked its ticket: the bytes are not what they should be.
+  // since the last call, whoever has asked its ticket: the bytes are not what they should be. Where
+  // the device could not tell whether one has ended, the next call waits for it again.
   [[nodiscard]] Result<void> wait();
 
  private:

@@ -10,7 +10,7 @@ then hold stale handles, and closing them does nothing.
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Callable, ClassVar, Dict, Optional, Type, TypeVar
+from typing import Any, Callable, ClassVar, Dict, Optional, Tuple, Type, TypeVar
 
 from ._errors import Code, Error, raise_error
 from ._library import lib
@@ -19,29 +19,32 @@ Self = TypeVar("Self", bound="Owned")
 
 
 class Belongings:
-    """The handles of one kind that belong to a runtime."""
+    """The handles of one kind that belong to a runtime; and with each what must not be collected
+    before it is freed, as memory that the library copies to and from by itself."""
 
     __slots__ = ("_free", "_handles")
 
     def __init__(self, free: Callable[[Any], Optional[int]]) -> None:
         self._free = free
-        self._handles: Dict[int, Any] = {}
+        self._handles: Dict[int, Tuple[Any, object]] = {}
 
-    def add(self, handle: Any) -> None:
-        self._handles[handle.id] = handle
+    def add(self, handle: Any, keeps: object = None) -> None:
+        self._handles[handle.id] = (handle, keeps)
 
-    def discard(self, handle: Any) -> None:
-        self._handles.pop(handle.id, None)
+    def discard(self, handle: Any) -> object:
+        """Returns what was kept with it, to be held until it is freed."""
+        return self._handles.pop(handle.id, None)
 
     def free_all(self) -> None:
         while self._handles:
             try:
-                _, handle = self._handles.popitem()
+                _, (handle, keeps) = self._handles.popitem()
             except KeyError:  # another thread has just freed the last one
                 return
             error = self._free(handle)
             if error:  # likewise
                 lib.aqua_error_free(error)
+            del keeps
 
 
 class Owned:
@@ -55,21 +58,28 @@ class Owned:
     # Memory that device work may be using: _settle() comes before it is freed.
     _settles: ClassVar[bool] = False
 
-    def __init__(self, handle: Any, among: Optional[Belongings]) -> None:
+    def __init__(
+        self, handle: Any, among: Optional[Belongings], keeps: object = None
+    ) -> None:
         self._handle = handle
         self._among = among
         if among is not None:
-            among.add(handle)
+            among.add(handle, keeps)
         self._open = True
 
     def close(self) -> None:
         """Frees it. Does nothing when that was done before, or its runtime is closed."""
         if not self._open or (self._settles and not self._settle()):
             return
+        self._end()
+
+    def _end(self) -> None:
+        if not self._open:  # another thread has closed it
+            return
         self._open = False
-        if self._among is not None:
-            self._among.discard(self._handle)
+        keeps = self._among.discard(self._handle) if self._among is not None else None
         error = type(self)._free(self._handle)
+        del keeps
         if error:
             ignore_not_found(error)
 
@@ -99,9 +109,9 @@ class Owned:
         if self._settles and not self._settle():
             return
         self._open = False
-        if self._among is not None:
-            self._among.discard(self._handle)
+        keeps = self._among.discard(self._handle) if self._among is not None else None
         error = type(self)._free(self._handle)
+        del keeps
         if error:  # closed with its runtime, or a parent's in a forked child
             lib.aqua_error_free(error)
 

@@ -91,10 +91,9 @@ class SharedWeights(Owned):
     def _settle(self) -> bool:
         return self._runtime._state.settle()
 
-    def close(self) -> None:
-        """Unmaps them. Does nothing when that was done before, or its runtime is closed."""
+    def _end(self) -> None:  # unmaps them
         with self._lock:
-            super().close()
+            super()._end()
 
     @classmethod
     def attach(

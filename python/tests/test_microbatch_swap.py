@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
 import aqua_kv
-from aqua_kv import Code, Layout, MicrobatchSwap, emulated
+from aqua_kv import Code, Layout, MicrobatchSwap, _callbacks, emulated
 
 BLOCKS, BLOCK_BYTES, MICROBATCHES = 4, 512, 3
 
@@ -59,6 +62,44 @@ def test_every_byte_is_the_one_written_last(runtime, buffers):
         swap.clear(2)
         buffers.turn(swap, 2, 0, 9)
 
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_buffers_outlive_their_swap_however_both_are_collected(runtime, monkeypatch, closed):
+    freed = []
+    for kind in (MicrobatchSwap, emulated.Memory):
+        def free(handle, kind=kind, real=kind._free):
+            freed.append(kind)
+            return real(handle)
+
+        monkeypatch.setattr(kind, "_free", staticmethod(free))
+
+    class Engine:
+        pass
+
+    engine = Engine()
+    engine.itself = engine
+    engine.buffers = Buffers(runtime)
+    engine.swap = MicrobatchSwap.create(runtime, engine.buffers.layouts, microbatches=MICROBATCHES)
+    for m in range(MICROBATCHES):
+        engine.buffers.turn(engine.swap, m, 0, 10 + m)
+    if closed:
+        engine.swap.close()
+    del engine
+    gc.collect()
+    gc.collect()  # what the swap had kept
+    assert freed == [MicrobatchSwap, emulated.Memory]
+
+
+def test_a_swap_that_is_collected_in_a_callback_keeps_its_buffers(runtime, monkeypatch):
+    buffers = Buffers(runtime)
+    kept = [weakref.ref(each) for each in buffers.layouts]
+    swap = MicrobatchSwap.create(runtime, buffers.layouts, microbatches=MICROBATCHES)
+    with monkeypatch.context() as within:
+        within.setattr(_callbacks, "inside", lambda: "callback")
+        del swap
+        buffers.layouts.clear()
+        gc.collect()
+    assert all(each() is not None for each in kept), "it is not freed before its runtime is closed"
 
 
 def test_what_is_refused_changes_nothing(runtime, buffers):

@@ -176,6 +176,8 @@ def test_bad_input_is_refused_and_changes_nothing(runtime, keeper, stage):
         assert code_of(restore, 7, ids, 16, stage.layout, [1]) is Code.INVALID_ARGUMENT
         assert code_of(restore, 8, ids, 1, stage.layout, blocks) is Code.INVALID_ARGUMENT
         assert code_of(replicator.adopt, reader, 7) is Code.NOT_FOUND
+        reader.restore(7, [1], 0, stage.layout, [0])
+        assert code_of(replicator.adopt, reader, 7) is Code.NOT_FOUND, "of no tokens"
         restore(7, ids, 16, stage.layout, blocks).wait()
         assert code_of(replicator.adopt, reader, 7) is Code.ALREADY_EXISTS
     assert replicator.watermark(7) == 16

@@ -3,6 +3,8 @@
 #include "handoff/segment_member.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -160,11 +162,14 @@ std::vector<SegmentName> SegmentMember::well_committed() {
 Result<void> SegmentMember::read(const SegmentName& name) {
   const MutexLock lock(mu_);
   AQUA_TRY(check_connected());
-  if (!others_.emplace(name.number, Other{.name = name}).second) {
+  if (others_.contains(name.number)) {
     return Error{Code::already_exists,
                  concat("segments: read: segment ", name.number, " is read here")};
   }
+  std::map<std::uint64_t, Other> one;  // moved below, which allocates nothing
+  one.emplace(name.number, Other{.name = name});
   post(segment_wire::Open{name.number, name.generation});
+  others_.merge(one);
   return {};
 }
 
@@ -188,8 +193,8 @@ Result<void> SegmentMember::close(std::uint64_t number, StreamMark mark, Segment
   if (other == others_.end() || other->second.memory == nullptr || other->second.closing) {
     return no_segment("close", number, " is not opened");
   }
-  other->second.closing = true;
   post(std::move(mark), Close{number, after});
+  other->second.closing = true;
   return {};
 }
 
@@ -230,7 +235,10 @@ void SegmentMember::leave() {
     for (const auto& [number, other] : others_) copied.push_back(other.memory);
   }
   for (const Memory& memory : copied) {
-    if (memory != nullptr) (void)memory->wait();
+    // A failure is told once. An error of the question's own says nothing about the copies, which
+    // reach what is unmapped below: it is asked again.
+    while (memory != nullptr && !memory->wait().ok())
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   copied.clear();
   {

@@ -3,16 +3,17 @@
 
 #include <fcntl.h>
 
-#include <algorithm>
 #include <cerrno>
+#include <iterator>
+#include <list>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
 #include "base/internals.hpp"
 #include "base/mutex.hpp"
+#include "base/trace_range.hpp"
 #include "base/try.hpp"
 #include "runtime/impl.hpp"
 
@@ -30,19 +31,34 @@ struct HostMemory::Parts {
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
 
-  [[nodiscard]] Result<transfer::Transfer> move(const Layout& layout, BlockList blocks,
-                                                const std::optional<KvRange>& part,
-                                                std::size_t offset, Stream stream,
-                                                transfer::Direction direction) const {
+  // Posts a copy that wait() knows of, and makes its place in `moves` first: once it is queued
+  // nothing may fail any more.
+  [[nodiscard]] Result<Ticket> move(const Layout& layout, BlockList blocks,
+                                    const std::optional<KvRange>& part, std::size_t offset,
+                                    Stream stream, transfer::Direction direction) {
+    const TraceRange trace(direction == transfer::Direction::offload ? "aqua gather"
+                                                                     : "aqua scatter");
     AQUA_TRY(impl().check_process());
-    return impl().move_host({.layout = &layout,
-                             .blocks = blocks,
-                             .tensor = range->base(),
-                             .tensor_bytes = range->bytes(),
-                             .offset = offset,
-                             .range = part,
-                             .direction = direction},
-                            stream);
+    forget_some();
+    std::list<transfer::Transfer> one;
+    AQUA_ASSIGN(auto prepared, impl().prepare({.layout = &layout,
+                                               .blocks = blocks,
+                                               .tensor = range->base(),
+                                               .tensor_bytes = range->bytes(),
+                                               .offset = offset,
+                                               .range = part,
+                                               .direction = direction},
+                                              stream));
+    one.push_back(std::move(prepared));
+    transfer::Transfer& copy = one.front();
+    auto posted = impl().post(copy, stream);
+    Ticket ticket = copy.ticket();
+    if (posted.ok() || copy.running()) {
+      const MutexLock lock(mu);
+      moves.splice(moves.end(), one);
+    }
+    if (!posted.ok()) return std::move(posted).error();
+    return ticket;
   }
   [[nodiscard]] Result<Ticket> gather(const Layout& layout, BlockList blocks,
                                       const std::optional<KvRange>& part, std::size_t offset,
@@ -50,46 +66,36 @@ struct HostMemory::Parts {
     if (!writable) {
       return Error{Code::permission_denied, "host memory: gather: it is mapped to be read"};
     }
-    return remembered(
-        [&] { return move(layout, blocks, part, offset, stream, transfer::Direction::offload); });
+    return move(layout, blocks, part, offset, stream, transfer::Direction::offload);
   }
   [[nodiscard]] Result<Ticket> scatter(std::size_t offset, const Layout& layout, BlockList blocks,
                                        const std::optional<KvRange>& part, Stream stream) {
-    return remembered(
-        [&] { return move(layout, blocks, part, offset, stream, transfer::Direction::fetch); });
+    return move(layout, blocks, part, offset, stream, transfer::Direction::fetch);
   }
-  // Posts a copy that wait() knows of, and makes room for it first: once it is queued nothing may
-  // fail any more.
-  template <typename Post>
-  [[nodiscard]] Result<Ticket> remembered(const Post& post) {
-    const Room room(*this);
-    AQUA_ASSIGN(const auto transfer, post());
+  // Those that have arrived, once there are many.
+  void forget_some() {
+    constexpr std::size_t kMany = 64;
     const MutexLock lock(mu);
-    moves.push_back(transfer.ticket());
-    return transfer.ticket();
+    if (moves.size() < kMany) return;
+    moves.remove_if([](const transfer::Transfer& one) {
+      const auto done = one.ticket().done();
+      return done.ok() && *done;
+    });
   }
-  // Room in `moves` for one more.
-  class Room {
+  // Takes `moves`, and puts back what has not ended.
+  class Waited {
    public:
-    explicit Room(Parts& of) : of_(of) {
-      constexpr std::size_t kMany = 64;
+    explicit Waited(Parts& of) : of_(of) {
       const MutexLock lock(of_.mu);
-      if (of_.moves.size() >= kMany) {
-        std::erase_if(of_.moves, [](const Ticket& one) {
-          const auto done = one.done();
-          return done.ok() && *done;
-        });
-      }
-      const std::size_t wanted = of_.moves.size() + of_.posting + 1;
-      if (of_.moves.capacity() < wanted) of_.moves.reserve(std::max(2 * wanted, kMany));
-      ++of_.posting;
+      moves.swap(of_.moves);
     }
-    ~Room() {
+    ~Waited() {
       const MutexLock lock(of_.mu);
-      --of_.posting;
+      of_.moves.splice(of_.moves.begin(), moves);
     }
-    Room(const Room&) = delete;
-    Room& operator=(const Room&) = delete;
+    Waited(const Waited&) = delete;
+    Waited& operator=(const Waited&) = delete;
+    std::list<transfer::Transfer> moves{};
 
    private:
     Parts& of_;
@@ -100,8 +106,7 @@ struct HostMemory::Parts {
   bool writable = false;
   bool locked = false;
   Mutex mu;
-  std::vector<Ticket> moves AQUA_GUARDED_BY(mu);  // that wait() has not seen end
-  std::size_t posting AQUA_GUARDED_BY(mu) = 0;    // `moves` has room for as many more
+  std::list<transfer::Transfer> moves AQUA_GUARDED_BY(mu);  // that wait() has not seen end
 };
 
 HostMemory::HostMemory(std::unique_ptr<Parts> parts) noexcept : parts_(std::move(parts)) {}
@@ -167,13 +172,14 @@ Result<Ticket> HostMemory::scatter(std::size_t offset, const Layout& layout, Blo
 }
 
 Result<void> HostMemory::wait() {
-  std::vector<Ticket> moves;
-  {
-    const MutexLock lock(parts_->mu);
-    moves.reserve(parts_->posting);
-    moves.swap(parts_->moves);
+  Parts::Waited waited(*parts_);
+  Result<void> first;
+  for (auto at = waited.moves.begin(); at != waited.moves.end();) {
+    auto ended = at->ticket().wait();
+    if (first.ok()) first = std::move(ended);
+    at = at->running() ? std::next(at) : waited.moves.erase(at);
   }
-  return Ticket::join(std::move(moves)).wait();
+  return first;
 }
 
 }  // namespace aqua

@@ -40,9 +40,12 @@ class Runtime::Impl final : private southbound::Listener {
                                           const KvRange& range, AquaTensor& tensor,
                                           const TensorPages& pages, Stream stream,
                                           transfer::Direction direction);
-  // To or from host memory that is mapped here, and stays so until the ticket is over.
-  [[nodiscard]] Result<transfer::Transfer> move_host(const transfer::TransferRequest& request,
-                                                     Stream stream);
+  // Of memory that stays where it is until the transfer is over.
+  [[nodiscard]] Result<transfer::Transfer> prepare(transfer::TransferRequest request,
+                                                   Stream stream);
+  // Once something is queued it throws nothing. What was queued before a refusal is waited for; if
+  // the device tells nothing now, the transfer is running() still.
+  [[nodiscard]] Result<void> post(transfer::Transfer& transfer, Stream stream);
   [[nodiscard]] Result<void> lend(std::size_t bytes);
   [[nodiscard]] Result<void> report(const LoadReport& report);
   [[nodiscard]] Result<void> set_profile(const LoadProfile& profile,
@@ -72,7 +75,6 @@ class Runtime::Impl final : private southbound::Listener {
   // Prepares and posts it, and takes its pin's tier for the link.
   [[nodiscard]] Result<Ticket> post(transfer::TransferRequest request, const Pin& pin,
                                     Stream stream);
-  [[nodiscard]] Result<transfer::Transfer> post(transfer::TransferRequest request, Stream stream);
   [[nodiscard]] Result<Ticket> post_pages(const Layout& layout, BlockList blocks,
                                           const KvRange& range, const Pin& pin,
                                           const TensorPages& pages, Stream stream,

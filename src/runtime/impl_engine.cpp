@@ -42,28 +42,22 @@ Result<Ticket> Runtime::Impl::post(transfer::TransferRequest request, const Pin&
   request.tensor = pin.data();
   request.tensor_bytes = pin.bytes();
   request.link = transfer::link_to(pin.tier());
-  AQUA_ASSIGN(const auto transfer, post(std::move(request), stream));
+  AQUA_ASSIGN(auto transfer, prepare(std::move(request), stream));
+  AQUA_TRY(post(transfer, stream));
   return transfer.ticket();
 }
 
-Result<transfer::Transfer> Runtime::Impl::post(transfer::TransferRequest request, Stream stream) {
+Result<transfer::Transfer> Runtime::Impl::prepare(transfer::TransferRequest request,
+                                                  Stream stream) {
   request.stream = stream;
-  AQUA_ASSIGN(auto transfer, mover_->prepare(request));
-  auto posted = transfer.post(stream);
-  if (copy_news_.any(device_->copy_counts())) loop_.nudge();
-  if (!posted.ok()) {
-    (void)transfer.ticket()
-        .wait();  // what was queued before the refusal is skipped; then the place is quiet
-    return std::move(posted).error();
-  }
-  return transfer;
+  return mover_->prepare(request);
 }
 
-Result<transfer::Transfer> Runtime::Impl::move_host(const transfer::TransferRequest& request,
-                                                    Stream stream) {
-  const TraceRange range(request.direction == transfer::Direction::offload ? "aqua gather"
-                                                                           : "aqua scatter");
-  return post(request, stream);
+Result<void> Runtime::Impl::post(transfer::Transfer& transfer, Stream stream) {
+  auto posted = transfer.post(stream);
+  if (copy_news_.any(device_->copy_counts())) loop_.nudge();
+  if (!posted.ok()) transfer.settle();  // what was queued is skipped; then the place is quiet
+  return posted;
 }
 
 Result<void> Runtime::Impl::lend(std::size_t bytes) {

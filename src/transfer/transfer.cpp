@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -301,6 +302,22 @@ Result<void> Transfer::post(Stream stream) {
   if (!posted_) mover_->adopt(state_);  // first, so that nothing can be queued and unwatched
   posted_ = true;
   return state_->post(stream);
+}
+
+bool Transfer::running() const {
+  return state_->is_running();
+}
+
+void Transfer::settle() noexcept {
+  for (;;) {
+    try {
+      (void)state_->wait();
+      return;
+    } catch (const std::bad_alloc&) {  // of the question, or of telling the error
+      if (!state_->is_running()) return;
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  }
 }
 
 Ticket Transfer::ticket() const {

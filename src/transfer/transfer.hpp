@@ -88,8 +88,13 @@ class Transfer {
   // another one on every thread. Any other error means that nothing
   // will move beyond what had already started when a later step was refused: the rest is cancelled,
   // only the destination may have changed, and the ticket tells when it is quiet and then repeats
-  // the error.
+  // the error. Where memory runs out it throws only while nothing is queued.
   [[nodiscard]] Result<void> post(Stream stream);
+  // Whether work that was queued may touch memory still, as far as is known.
+  [[nodiscard]] bool running() const;
+  // Waits for what was queued before post() was refused, also where there is no memory. It may be
+  // running() all the same where the device tells nothing now, as while a graph is captured.
+  void settle() noexcept;
 
   // Before post(): not done.
   [[nodiscard]] Ticket ticket() const;

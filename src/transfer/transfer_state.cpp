@@ -11,6 +11,27 @@
 #include "base/try.hpp"
 
 namespace aqua::transfer {
+namespace {
+
+// For where work is queued already, and nothing may throw any more.
+Error refused_post(const Error& why) noexcept {
+  try {
+    return Error{why.code, concat("post: ", why.message)};
+  } catch (const std::bad_alloc&) {
+    return Error{why.code, "no memory"};  // so short that it needs none
+  }
+}
+
+// For destructors, and for work that has ended.
+Error cancelled_transfer(std::size_t bytes) noexcept {
+  try {
+    return Error{Code::cancelled, concat("transfer of ", bytes, " bytes was cancelled")};
+  } catch (const std::bad_alloc&) {
+    return Error{Code::cancelled, "cancelled"};
+  }
+}
+
+}  // namespace
 
 TransferState::TransferState(device::Device& device, Parts parts)
     : device_(device),
@@ -52,7 +73,7 @@ Result<void> TransferState::post(Stream stream) {
   parts_.program.table.reset();  // its place is for others, once the work is over
   if (!queued.ok()) {
     refuse(std::move(queued).error(), stream);
-    return Error{error_->code, concat("post: ", error_->message)};
+    return refused_post(*error_);
   }
   if (parts_.program.groups.empty()) finish(spent);
   return {};
@@ -60,7 +81,7 @@ Result<void> TransferState::post(Stream stream) {
 
 // What was queued before the refusal is skipped unless it has begun; these events tell
 // when it has ended.
-void TransferState::refuse(Error error, Stream stream) {
+void TransferState::refuse(Error error, Stream stream) noexcept {
   cancel_->store(true);
   error_ = std::move(error);
   refused_ = true;
@@ -92,11 +113,9 @@ void TransferState::abandon() {
   finish(spent);
 }
 
-void TransferState::finish(std::optional<Parts>& spent) {
+void TransferState::finish(std::optional<Parts>& spent) noexcept {
   phase_ = Phase::over;
-  if (!error_ && cancelled_) {
-    error_ = Error{Code::cancelled, concat("transfer of ", bytes_, " bytes was cancelled")};
-  }
+  if (!error_ && cancelled_) error_ = cancelled_transfer(bytes_);
   if (!error_) arrived_layers_ = layers_;
   spent.emplace(std::move(parts_));
 }
@@ -174,6 +193,11 @@ bool TransferState::advance() {
 bool TransferState::is_over() {
   const MutexLock lock(mu_);
   return phase_ == Phase::over;
+}
+
+bool TransferState::is_running() {
+  const MutexLock lock(mu_);
+  return phase_ == Phase::running;
 }
 
 Result<bool> TransferState::done() {

@@ -45,6 +45,7 @@ class TransferState final : public TicketState {
   [[nodiscard]] const Choice& choice() const noexcept { return choice_; }
   // As Device::check_stream().
   [[nodiscard]] Result<void> check_stream(Stream stream) const;
+  // Throws nothing once something is queued.
   [[nodiscard]] Result<void> post(Stream stream);
   // Ends a transfer that was never posted, as cancelled. No effect on any other.
   void abandon();
@@ -52,6 +53,8 @@ class TransferState final : public TicketState {
   // tells. Neither waits.
   bool advance();
   [[nodiscard]] bool is_over();
+  // Posted, and not over as far as is known.
+  [[nodiscard]] bool is_running();
 
   [[nodiscard]] Result<bool> done() override;
   [[nodiscard]] Result<void> wait() override;
@@ -70,10 +73,10 @@ class TransferState final : public TicketState {
   [[nodiscard]] Result<bool> reached(const device::Event& event) AQUA_REQUIRES(mu_);
   [[nodiscard]] Result<bool> groups_reached() AQUA_REQUIRES(mu_);
   [[nodiscard]] Result<bool> quiet_after_refusal() AQUA_REQUIRES(mu_);
-  void refuse(Error error, Stream stream) AQUA_REQUIRES(mu_);
+  void refuse(Error error, Stream stream) noexcept AQUA_REQUIRES(mu_);
   void record_quiet() noexcept AQUA_REQUIRES(mu_);
   void wait_after_refusal();
-  void finish(std::optional<Parts>& spent) AQUA_REQUIRES(mu_);
+  void finish(std::optional<Parts>& spent) noexcept AQUA_REQUIRES(mu_);
 
   device::Device& device_;
   const Choice choice_;

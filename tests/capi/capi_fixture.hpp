@@ -25,7 +25,9 @@ inline aqua_code code_of(aqua_error* error) {
 
 class CapiFixture : public ::testing::Test {
  protected:
-  CapiFixture() {
+  // `link_bytes_per_second`: as of the emulated GPU.
+  explicit CapiFixture(std::uint64_t link_bytes_per_second = 0) {
+    gpu_.link_bytes_per_second = link_bytes_per_second;
     char pattern[] = "/tmp/aqua-capi-XXXXXX";
     directory_ = ::mkdtemp(pattern);
     runtime_ = open();
@@ -42,6 +44,7 @@ class CapiFixture : public ::testing::Test {
     options.coordinator = "none";
     options.socket_directory = directory_.c_str();
     options.host_bytes = std::size_t{8} << 20;
+    options.emulated = &gpu_;
     aqua_runtime runtime{};
     EXPECT_EQ(code_of(aqua_runtime_open(&options, &runtime)), AQUA_OK);
     return runtime;
@@ -54,6 +57,7 @@ class CapiFixture : public ::testing::Test {
     return made;
   }
 
+  aqua_emulated_gpu gpu_ = AQUA_EMULATED_GPU_INIT;
   std::string directory_;
   aqua_runtime runtime_{};
 };

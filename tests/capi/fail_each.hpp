@@ -14,10 +14,11 @@ using Call = std::function<aqua_error*()>;
 
 // `prepare` and `undo` have all the memory they want; undo(true) follows a call that succeeded. A
 // call may say `otherwise` in place of resource_exhausted. Of a call that takes long only each
-// `stride`th allocation fails.
+// `stride`th allocation fails. `how`: that allocation alone, or all that follow it, too.
 inline void fail_each(const char* what, const Call& call, const std::function<void()>& prepare = {},
                       const std::function<void(bool ok)>& undo = {},
-                      aqua_code otherwise = AQUA_RESOURCE_EXHAUSTED, std::size_t stride = 1) {
+                      aqua_code otherwise = AQUA_RESOURCE_EXHAUSTED, std::size_t stride = 1,
+                      Failing how = Failing::once) {
   constexpr std::size_t kMost = 2000;
   std::size_t refused = 0;
   for (std::size_t n = 0; n < kMost; n += stride) {
@@ -25,7 +26,7 @@ inline void fail_each(const char* what, const Call& call, const std::function<vo
     bool failed = false;
     aqua_error* error = nullptr;
     {
-      const FailingNew failing(n);
+      const FailingNew failing(n, how);
       error = call();
       failed = failing.failed();
     }

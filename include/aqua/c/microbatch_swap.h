@@ -10,7 +10,8 @@
  * they write only in part keeps its other bytes if it was held; else those are undefined.
  *
  * Threads: every call may be made concurrently; those on one swap come one after the other. None
- *          waits for a copy or for the device, but free.
+ *          waits for a copy or for the device, but free; and one that finds no memory waits for the
+ *          copies that it had begun to post.
  * Memory:  a call that finds none (resource_exhausted) may have ended in its middle. Where it has,
  *          all further calls on that swap say aborted, but those that free it or tell its status.
  * Units:   bytes; microbatches and blocks are numbered from 0. */
@@ -54,8 +55,10 @@ typedef struct aqua_microbatch_swap_status {
 AQUA_CALL aqua_error* aqua_microbatch_swap_create(aqua_runtime runtime,
                                                   const aqua_microbatch_swap_options* options,
                                                   aqua_microbatch_swap* swap);
-/* Waits for its copies; the kernels that use it have ended. failed_precondition: this is a callback
- * or a kernel, which it might wait for. */
+/* Waits for its copies; the kernels that use it have ended. While another thread is in a call on it
+ * this returns at once: the last such call waits and frees as it returns, and until then the
+ * buffers' memory stays. failed_precondition: this is a callback or a kernel, which it might wait
+ * for. */
 AQUA_CALL aqua_error* aqua_microbatch_swap_free(aqua_microbatch_swap swap);
 AQUA_CALL aqua_error* aqua_microbatch_swap_get_status(aqua_microbatch_swap swap,
                                                       aqua_microbatch_swap_status* status);

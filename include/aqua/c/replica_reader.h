@@ -13,10 +13,18 @@
  * KV is a function of the ids of the tokens. A replica says the ids that it was computed from, and
  * counts as far as they are those that are known now: prompt, then tokens that the client has.
  *
- * Threads: every call may be made concurrently; those on one reader come one after the other. Calls
- *          may block for the keeper, but those that ask or restore.
- * Memory:  as a replicator's (aqua/c/replicator.h). After a call that has ended in its middle free
- *          the reader and open another one: what the keeper has is there still.
+ * Threads: every call may be made concurrently; those on one reader come one after the other.
+ *          open, finish and free wait for the keeper; a restore that finds no memory waits for the
+ *          copies that it had begun to post. No other call waits, but for one of those.
+ * Memory:  open, finish and the reader's own threads speak to the keeper, and end the process where
+ *          that finds no memory for a few kilobytes. A finish that finds none elsewhere is called
+ *          again. Another call that finds none (resource_exhausted) may have ended in its middle.
+ *          Where it has, all further calls on that reader say aborted, but those that free it or
+ *          tell its status; a replicator still adopts what it had restored before. Free it, and
+ *          open another one: what the keeper has is there still. That one restores each sequence
+ *          again that was adopted from the first, with the same ids, before it finishes: otherwise
+ *          it drops the packs that are their replica. Where this cannot be, recovery begins anew,
+ *          with a higher term and a new replicator.
  * Units:   tokens. */
 #ifndef AQUA_C_REPLICA_READER_H
 #define AQUA_C_REPLICA_READER_H
@@ -53,22 +61,24 @@ typedef struct aqua_replica_reader_status {
 #define AQUA_REPLICA_READER_STATUS_INIT \
   { sizeof(aqua_replica_reader_status), 0, 0, 0, {0}, 0 }
 
-/*   invalid_argument  a name that cannot be
+/*   invalid_argument  a name of other characters than a replicator's
  *   aborted           the keeper has packs of a higher term of this life: this one is over
  *   unavailable       the keeper is away, or silent for longer than patience_ms
  *   as aqua_replicator_create() of the keeper */
 AQUA_CALL aqua_error* aqua_replica_reader_open(aqua_runtime runtime,
                                                const aqua_replica_reader_options* options,
                                                aqua_replica_reader* reader);
-/* Waits until what was posted so far has ended. What was not dropped stays with the keeper.
+/* Waits until what was posted so far has ended. What was not dropped stays with the keeper. While
+ * another thread is in a call on it this returns at once: the last such call waits and frees as it
+ * returns, and until then the blocks may be written.
  * failed_precondition: this is a callback or a kernel, which it might wait for. */
 AQUA_CALL aqua_error* aqua_replica_reader_free(aqua_replica_reader reader);
 AQUA_CALL aqua_error* aqua_replica_reader_get_status(aqua_replica_reader reader,
                                                      aqua_replica_reader_status* status);
 
-/* Sequences of which the owner's packs have anything, in their order: those that may have ended
- * elsewhere, too, and whatever their ids. The list is the reader's, and valid until the next such
- * call on it, or until it is freed. */
+/* Sequences of which the owner's packs have anything, in ascending order. Nobody has compared ids
+ * yet, and some of them may have ended elsewhere in the pipeline. The list is the reader's, and
+ * valid until the next such call on it, or until it is freed. */
 AQUA_CALL aqua_error* aqua_replica_reader_sequences(aqua_replica_reader reader,
                                                     const uint64_t** sequences, size_t* count);
 /* How many tokens of the sequence can be restored, from the first on, into blocks that have room
@@ -104,20 +114,28 @@ typedef struct aqua_restore_options {
 /* Reads KV of the first tokens into these blocks, behind the work posted to `stream` so far and
  * before what is posted afterwards. They are there once the ticket is done; it may be NULL where
  * nobody will ask. What the blocks have behind them is undefined then.
- *   invalid_argument  more tokens than the watermark with these blocks; blocks or a layout that do
- *                     not fit. Nothing has changed
- * After any other error, which is the device's, what the blocks have is undefined. */
+ *   invalid_argument     more tokens than the watermark with these blocks; blocks or a layout that
+ *                        do not fit; the stream
+ *   failed_precondition  the stream is being captured; or the reader has finished
+ *   resource_exhausted   no memory
+ *   internal             some pieces were read, and a later one was refused
+ *   any other            the device's
+ * The first two have changed nothing. After the others what the blocks have is undefined, and
+ * nothing of the sequence can be adopted until it is restored again. */
 AQUA_CALL aqua_error* aqua_replica_reader_restore(aqua_replica_reader reader, aqua_layout layout,
                                                   const aqua_restore_options* options,
                                                   aqua_stream stream, aqua_ticket* ticket);
-/* Drops all of the owner's packs of which nothing was restored, those too that a process of an
- * older term has committed since the reader was opened, and lets go of the others once the work
- * posted to `stream` so far has ended. Nothing is restored afterwards. Where it fails call it
- * again: it goes on with what is left. unavailable  the keeper is away, or silent for longer than
- * patience_ms aborted      the keeper has packs of a higher term of this life: this one is over,
- * and drops nothing any more invalid_argument, failed_precondition  the stream: there is none, or
- * it is being captured any other    why a segment could not be opened that may be a pack of the
- * owner's. All others are dropped */
+/* Drops all of the owner's packs of older terms of which this reader has restored nothing, those
+ * too that were committed since it was opened, and lets go of the others once the work posted to
+ * `stream` so far has ended. Packs of the reader's own term are the successor's, and stay. Nothing
+ * is restored afterwards. Where it fails call it again: it goes on with what is left.
+ *   invalid_argument     the stream is none; nothing has changed
+ *   failed_precondition  the stream is being captured; nothing has changed
+ *   unavailable          the keeper is away, or silent for longer than patience_ms
+ *   aborted              the keeper has packs of a higher term of this life: this one is over, and
+ *                        drops nothing any more
+ *   any other            why a segment could not be opened that may be a pack of the owner's
+ * In the last case all others are dropped. */
 AQUA_CALL aqua_error* aqua_replica_reader_finish(aqua_replica_reader reader, aqua_stream stream);
 /* Drops the packs that other lives of the group have left of the owner's place, as
  * aqua_replica_reader_open() and _finish() found them. Before: those lives are over. unavailable:

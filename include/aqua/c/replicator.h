@@ -11,7 +11,8 @@
  * the same, and what is missing is copied as soon as it can be.
  *
  * Threads: every call may be made concurrently; those on one replicator come one after the other.
- *          None waits for a stream, a socket or another process, but create, wait and free.
+ *          None waits for a stream, a socket or another process, but create, wait and free; and a
+ *          step or flush that finds no memory waits for the copies that it had begun to post.
  * Memory:  create, free and the replicator's own threads speak to the keeper, and end the process
  *          where that finds no memory for a few kilobytes. Another call that finds none
  *          (resource_exhausted) may have ended in its middle. Where it has, all further calls on
@@ -85,8 +86,9 @@ typedef struct aqua_replicator_status {
   { sizeof(aqua_replicator_status), 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0, 0 }
 
 /* Blocks for the keeper. The layout is copied: its memory stays for as long as the replicator.
- *   invalid_argument    a name or a shape that cannot be; pack_bytes that do not fit one token;
- *                       max_bytes below four packs; pack_steps of 0, or more than lag_tokens
+ *   invalid_argument    a name of other characters, or too long a shape; pack_bytes that do not
+ *                       fit one token; max_bytes below four packs; pack_steps of 0, or more than
+ *                       lag_tokens
  *   unavailable         no keeper listens, or it does not answer
  *   permission_denied   the keeper is another user's
  *   resource_exhausted  the keeper, or the server, has no room for the first packs */
@@ -95,7 +97,9 @@ AQUA_CALL aqua_error* aqua_replicator_create(aqua_runtime runtime, aqua_layout l
                                              aqua_replicator* replicator);
 /* Waits until what was posted so far has ended. What was committed stays with the keeper, for a
  * reader; what no commit has begun of is not replicated: aqua_replicator_flush() comes first where
- * it is to be. failed_precondition: this is a callback or a kernel, which it might wait for. */
+ * it is to be. While another thread is in a call on it this returns at once: the last such call
+ * waits and frees as it returns, and until then the blocks may be read.
+ * failed_precondition: this is a callback or a kernel, which it might wait for. */
 AQUA_CALL aqua_error* aqua_replicator_free(aqua_replicator replicator);
 AQUA_CALL aqua_error* aqua_replicator_get_status(aqua_replicator replicator,
                                                  aqua_replicator_status* status);
@@ -147,20 +151,24 @@ AQUA_CALL aqua_error* aqua_replicator_seal(aqua_replicator replicator);
 AQUA_CALL aqua_error* aqua_replicator_resume(aqua_replicator replicator, uint64_t term);
 /* The sequence goes on here as aqua_replica_reader_restore() has last restored it: its tokens are
  * known, in the blocks that were given there. The dead owner's packs are its replica from now on,
- * and nothing is copied again. Where the reader's owner or its keeper (as its options named them)
- * is not this replicator's, everything is copied anew, background_bytes a step: a later recovery
- * would not find those packs. `reader` may have finished.
- *   not_found         the reader has restored nothing of it
- *   invalid_argument  the blocks are none of this replicator's layout, or have no room
+ * and nothing is copied again. Where the reader's owner, its shape or its keeper (as its options
+ * named them) is not this replicator's, everything is copied anew, background_bytes a step: a later
+ * recovery would not find those packs. `reader` may have finished. Another reader that finishes
+ * drops those packs unless it has restored the sequence, too (aqua/c/replica_reader.h).
+ *   not_found         the reader has restored nothing of it, or a restore has ended in its middle
+ *   invalid_argument  it was restored into another cache: the layout is not this replicator's, or
+ *                     another runtime's
  *   already_exists    the sequence is known here
- *   aborted           memory ran out in the middle of a call on either */
+ *   aborted           memory ran out in the middle of a call on the replicator
+ * Nothing has changed then. */
 AQUA_CALL aqua_error* aqua_replicator_adopt(aqua_replicator replicator, aqua_replica_reader reader,
                                             uint64_t sequence);
 
 /* Hears what the keeper has committed. A step does so, too. */
 AQUA_CALL aqua_error* aqua_replicator_hear(aqua_replicator replicator);
 /* Waits until there is something to hear. *news is 1 then, and 0 where nothing came within
- * patience_ms. A replicator that is freed meanwhile goes when this returns. */
+ * patience_ms. A replicator that is freed meanwhile goes when this returns.
+ * failed_precondition: this is a callback or a kernel. */
 AQUA_CALL aqua_error* aqua_replicator_wait(aqua_replicator replicator, uint32_t patience_ms,
                                            int* news);
 /* How many tokens are held, from the first on, as far as is known here; 0 of a sequence that is not

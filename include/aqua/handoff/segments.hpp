@@ -125,7 +125,8 @@ class AQUA_API Segments {
   Segments(Segments&&) noexcept;
   Segments& operator=(Segments&&) noexcept;
   // Blocks until what was posted so far has ended, and what was committed is the keeper's; unmaps
-  // all. What was not committed is gone.
+  // all. What was not committed is gone. Where the device cannot tell whether a copy has ended, as
+  // while a graph is captured, it blocks until it can.
   ~Segments();
 
   // --- writing ----------------------------------------------------------------------------

@@ -75,7 +75,7 @@ struct ReplicaReaderStatus {
 
 class AQUA_API ReplicaReader {
  public:
-  //   invalid_argument  a name that is none
+  //   invalid_argument  a name of other characters than a Replicator's
   //   aborted           the keeper has packs of a higher term of this life: this one is over
   //   unavailable       the keeper is away, or silent for longer than `patience`
   //   as Segments::open()
@@ -84,10 +84,11 @@ class AQUA_API ReplicaReader {
   // One that was moved from may only be assigned to or destroyed.
   ReplicaReader(ReplicaReader&&) noexcept;
   ReplicaReader& operator=(ReplicaReader&&) noexcept;
+  // Blocks until what was posted so far has ended. What was not dropped stays with the keeper.
   ~ReplicaReader();
 
-  // Sequences of which the owner's packs have anything, in their order: those that may have ended
-  // elsewhere, too, and whatever their ids.
+  // Sequences of which the owner's packs have anything, in ascending order. Nobody has compared ids
+  // yet, and some of them may have ended elsewhere in the pipeline.
   [[nodiscard]] std::vector<std::uint64_t> sequences() const;
   // How many tokens can be restored, from the first on, into blocks that have room for `room`
   // tokens: at most as many as there are ids. Copies take pieces as they were written, which may
@@ -101,20 +102,28 @@ class AQUA_API ReplicaReader {
                                                     std::span<const std::uint32_t> ids) const;
   // Reads KV of the first `tokens` into these blocks, behind the work posted to `stream` so far.
   // What the blocks have behind them is undefined then.
-  //   invalid_argument  more tokens than watermark() for these blocks; blocks or a layout that do
-  //                     not fit
+  //   invalid_argument     more tokens than watermark() for these blocks; blocks or a layout that
+  //                        do not fit; the stream
+  //   failed_precondition  the stream is being captured; or finish() was called
+  // Nothing has changed then. After any other error what the blocks have is undefined: internal
+  // where the first pieces were read and a later one was refused, else the device's.
   [[nodiscard]] Result<RestoredReplica> restore(std::uint64_t sequence,
                                                 std::span<const std::uint32_t> ids,
                                                 std::uint32_t tokens, const Layout& layout,
                                                 BlockList blocks, Stream stream);
-  // Drops all of the owner's packs of which restore() has used nothing, those too that a process of
-  // an older term has committed since open(), and lets go of the others once the work posted to
-  // `stream` so far has ended. It is the last call; where it fails it may be called again, and goes
-  // on with what is left.
+  // Drops all of the owner's packs of older terms of which restore() has used nothing, those too
+  // that were committed since open(), and lets go of the others once the work posted to `stream` so
+  // far has ended. Packs of this reader's term are the successor's, and stay. It is the last call;
+  // where it fails, or finds no memory, it may be called again, and goes on with what is left.
+  //
+  // Of a second reader of the term, where the first one could not finish: it restores each sequence
+  // again that a Replicator has adopted, with the same ids, before this. Otherwise it drops the
+  // packs that are their replica. Where it cannot, recovery begins anew, with a higher term and a
+  // new Replicator.
   //   unavailable  the keeper is away, or silent for longer than `patience`
   //   aborted      the keeper has packs of a higher term of this life: this one is over, and drops
   //                nothing any more
-  //   invalid_argument, failed_precondition  the stream, as Segments::close()
+  //   invalid_argument, failed_precondition  the stream, as StreamMark::set(): nothing has changed
   //   any other    why a segment could not be opened that may be a pack of the owner's. All others
   //                are dropped
   [[nodiscard]] Result<void> finish(Stream stream);

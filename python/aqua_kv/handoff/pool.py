@@ -76,11 +76,9 @@ class KvPool(Owned):
     def _settle(self) -> bool:
         return not _callbacks.inside() and self._runtime._state.settle()
 
-    def close(self) -> None:
-        """Leaves the pool and unmaps it. Does nothing when that was done before, or its runtime is
-        closed."""
+    def _end(self) -> None:  # leaves the pool and unmaps it
         with self._lock:
-            super().close()
+            super()._end()
 
     @classmethod
     def attach(

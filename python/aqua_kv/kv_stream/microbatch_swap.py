@@ -62,9 +62,9 @@ class MicrobatchSwap(Owned):
     def __init__(
         self, runtime: "Runtime", handle: MicrobatchSwapHandle, buffers: Tuple[Layout, ...]
     ) -> None:
-        super().__init__(handle, runtime._state.microbatch_swaps)
+        super().__init__(handle, runtime._state.microbatch_swaps, buffers)
         self._state = runtime._state
-        self._buffers = buffers  # keep their arrays
+        self._buffers = buffers  # for as long as a call on it lasts, too
 
     def _settle(self) -> bool:
         return not _callbacks.inside() and self._state.settle()

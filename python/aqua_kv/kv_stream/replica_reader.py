@@ -81,10 +81,9 @@ class ReplicaReader(Owned):
     def _settle(self) -> bool:
         return not _callbacks.inside() and self._state.settle()
 
-    def close(self) -> None:
-        """Does nothing when that was done before, or its runtime is closed."""
+    def _end(self) -> None:
         with self._lock:
-            super().close()
+            super()._end()
 
     @classmethod
     def open(
@@ -115,8 +114,8 @@ class ReplicaReader(Owned):
         return cls(runtime, handle)
 
     def sequences(self) -> List[int]:
-        """Of which the owner's packs have anything, in their order: those that may have ended elsewhere,
-        too, and whatever their ids."""
+        """Of which the owner's packs have anything, in ascending order. Nobody has compared ids yet, and
+        some of them may have ended elsewhere in the pipeline."""
         sequences = ctypes.POINTER(ctypes.c_uint64)()
         count = ctypes.c_size_t()
         with self._lock:
@@ -170,8 +169,9 @@ class ReplicaReader(Owned):
     ) -> Ticket:
         """Reads KV of the first `tokens`, at most watermark(), into these blocks, behind the work posted
         to `stream` so far and before what is posted afterwards. What the blocks have behind them is
-        undefined then. INVALID_ARGUMENT, and nothing has changed: more tokens than that, blocks or a
-        layout that do not fit."""
+        undefined then. INVALID_ARGUMENT, and nothing has changed: more tokens than that, blocks, a
+        layout or a stream that do not fit. After any other error than that and FAILED_PRECONDITION
+        the blocks are undefined, and the sequence is to be restored again."""
         ids_kept, id_address, id_count = to_uint32(ids, "ids")
         blocks_kept, address, count = to_uint32(blocks)
         options = CRestoreOptions(
@@ -188,10 +188,11 @@ class ReplicaReader(Owned):
         return Ticket(ticket, layout)
 
     def finish(self, stream: Stream = 0) -> None:
-        """Drops all of the owner's packs of which nothing was restored, those too that came late, and
-        lets go of the others once the work posted to `stream` so far has ended. Nothing is restored
-        afterwards. Where it fails call it again: it goes on with what is left. ABORTED: the keeper
-        has packs of a higher term, this one is over."""
+        """Drops all of the owner's packs of older terms of which this reader has restored nothing, those
+        too that came late, and lets go of the others once the work posted to `stream` so far has
+        ended. Nothing is restored afterwards. A second reader of a term restores each sequence again
+        that was adopted, before this. Where it fails call it again: it goes on with what is left.
+        ABORTED: the keeper has packs of a higher term, this one is over."""
         error = lib.aqua_replica_reader_finish(self._handle, native_stream(stream))
         if error:
             raise_error(error)

@@ -103,7 +103,7 @@ class Replicator(Owned):
     _settles = True
 
     def __init__(self, runtime: "Runtime", handle: ReplicatorHandle, layout: Layout) -> None:
-        super().__init__(handle, runtime._state.replicators)
+        super().__init__(handle, runtime._state.replicators, layout)
         self._state = runtime._state
         self._layout = layout  # keeps its arrays
         # What the library lists is good until it lists the same again, or the replicator is closed.
@@ -112,10 +112,9 @@ class Replicator(Owned):
     def _settle(self) -> bool:
         return not _callbacks.inside() and self._state.settle()
 
-    def close(self) -> None:
-        """Does nothing when that was done before, or its runtime is closed."""
+    def _end(self) -> None:
         with self._lock:
-            super().close()
+            super()._end()
 
     @classmethod
     def create(
@@ -224,8 +223,10 @@ class Replicator(Owned):
     def adopt(self, reader: "ReplicaReader", sequence: int) -> None:
         """The sequence goes on here as the reader has last restored it, in the blocks that were given
         there. The dead owner's packs are its replica from now on, and nothing is copied again. Where
-        the reader's owner or keeper is not this one's, everything is copied anew, background_bytes a
-        step. NOT_FOUND: the reader has restored nothing of it; ALREADY_EXISTS: it is known here."""
+        the reader's owner, shape or keeper is not this one's, everything is copied anew,
+        background_bytes a step. Another reader that finishes drops those packs unless it has restored
+        the sequence, too. NOT_FOUND: the reader has restored nothing of it; INVALID_ARGUMENT: it was
+        restored into another cache; ALREADY_EXISTS: it is known here."""
         error = lib.aqua_replicator_adopt(
             self._handle, reader._handle, size(sequence, "sequence", _UINT64)
         )
@@ -240,7 +241,7 @@ class Replicator(Owned):
 
     def wait(self, patience_ms: int) -> bool:
         """Waits, without the GIL, until there is something to hear. False: nothing came within that
-        time."""
+        time. FAILED_PRECONDITION in a callback or kernel."""
         news = ctypes.c_int()
         error = lib.aqua_replicator_wait(self._handle, uint32(patience_ms, "patience_ms"), news)
         if error:

@@ -102,7 +102,7 @@ class Streamer(Owned):
     _settles = True
 
     def __init__(self, runtime: "Runtime", handle: StreamerHandle, layout: Layout) -> None:
-        super().__init__(handle, runtime._state.streamers)
+        super().__init__(handle, runtime._state.streamers, layout)
         self._state = runtime._state
         self._layout = layout  # keeps its arrays
         # What the library lists is good until it lists the same again, or the streamer is closed.
@@ -112,10 +112,9 @@ class Streamer(Owned):
     def _settle(self) -> bool:
         return not _callbacks.inside() and self._state.settle()
 
-    def close(self) -> None:
-        """Does nothing when that was done before, or its runtime is closed."""
+    def _end(self) -> None:
         with self._lock:
-            super().close()
+            super()._end()
 
     @classmethod
     def open(

@@ -17,7 +17,8 @@ class CapiMicrobatchSwap : public CapiFixture {
   static constexpr std::size_t kBlockBytes = 512;
   static constexpr aqua_stream kNoStream = ~aqua_stream{0};
 
-  CapiMicrobatchSwap() {
+  explicit CapiMicrobatchSwap(std::uint64_t link_bytes_per_second = 0)
+      : CapiFixture(link_bytes_per_second) {
     void* base = nullptr;
     EXPECT_EQ(code_of(aqua_emulated_allocate(runtime_, 4 * kBlocks * kBlockBytes, &memory_, &base)),
               AQUA_OK);

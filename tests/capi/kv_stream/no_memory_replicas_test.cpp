@@ -7,7 +7,11 @@
 namespace aqua::test {
 namespace {
 
-using NoMemoryReplicas = CapiReplicas;
+// Copies are slow, so that they are under way when the call that posted them fails.
+class NoMemoryReplicas : public CapiReplicas {
+ protected:
+  NoMemoryReplicas() : CapiReplicas(std::uint64_t{4} << 20) {}
+};
 
 TEST_F(NoMemoryReplicas, WhatTheyTell) {
   const Ids ids = ids_of(1, 20);
@@ -33,24 +37,36 @@ TEST_F(NoMemoryReplicas, WhatTheyTell) {
 }
 
 TEST_F(NoMemoryReplicas, AStep) {
-  aqua_replicator replicator = replicate();
   const Ids ids = ids_of(1, 20);
-  const Blocks blocks = cache_.blocks(20);
+  const Blocks blocks = cache_.blocks(20), others = other_.blocks(24);
+  leave_behind(6, ids, options());  // which computes what is copied below
+  aqua_replicator replicator = replicate();
   aqua_written_tokens given = written(7, ids, 0, blocks);
   const aqua_written_tokens* const list = &given;
   aqua_ticket ticket{};
-  fail_each(
-      "aqua_replicator_step",
-      [&] { return aqua_replicator_step(replicator, &list, 1, 0, &ticket); },
-      [&] { ++given.sequence; },
-      [&](bool made) {
-        if (made) freed(aqua_ticket_free(ticket));
-        const aqua_code code = code_of(aqua_replicator_flush(replicator, 0));
-        EXPECT_TRUE(code == AQUA_OK || (!made && code == AQUA_ABORTED)) << aqua_code_name(code);
-        if (code == AQUA_OK) return;
-        leave(replicator);
-        replicator = replicate();
-      });
+  const auto call = [&] { return aqua_replicator_step(replicator, &list, 1, 0, &ticket); };
+  const auto check = [&](bool made) {
+    const aqua_code code = code_of(aqua_replicator_flush(replicator, 0));
+    EXPECT_TRUE(code == AQUA_OK || (!made && code == AQUA_ABORTED)) << aqua_code_name(code);
+    if (code != AQUA_OK) {
+      leave(replicator);
+      replicator = replicate();
+    }
+    if (!made) freed(call());  // anew, from its first token
+    freed(aqua_ticket_wait(ticket));
+    freed(aqua_ticket_free(ticket));
+    await(replicator, given.sequence, 20);
+    const aqua_replica_reader reader = open_reader();
+    restore(reader, other_, given.sequence, ids, 20, others);
+    EXPECT_EQ(wrong_bytes(other_, ids, others), 0U) << "sequence " << given.sequence;
+    leave(reader);
+    freed(aqua_replicator_finish(replicator, given.sequence));
+  };
+  for (const Failing how : {Failing::once, Failing::from_then_on}) {
+    fail_each(
+        "aqua_replicator_step", call, [&] { ++given.sequence; }, check, AQUA_RESOURCE_EXHAUSTED, 1,
+        how);
+  }
   leave(replicator);
 }
 
@@ -61,21 +77,25 @@ TEST_F(NoMemoryReplicas, WhatIsRestoredComesToTheNextReader) {
   const aqua_restore_options given = restoring(7, ids, 20, blocks);
   aqua_replica_reader reader = open_reader();
   aqua_ticket ticket{};
-  fail_each(
-      "aqua_replica_reader_restore",
-      [&] { return aqua_replica_reader_restore(reader, other_.layout, &given, 0, &ticket); }, {},
-      [&](bool made) {
-        if (made) freed(aqua_ticket_wait(ticket));
-        if (made) freed(aqua_ticket_free(ticket));
-        std::uint32_t tokens = 0;
-        const aqua_code code = code_of(
-            aqua_replica_reader_get_watermark(reader, 7, ids.data(), ids.size(), 24, &tokens));
-        EXPECT_TRUE(code == AQUA_OK || (!made && code == AQUA_ABORTED)) << aqua_code_name(code);
-        if (code == AQUA_OK) return;
-        leave(reader);
-        reader = open_reader();
-      });
-  EXPECT_EQ(wrong_bytes(other_, ids, blocks), 0U);
+  const auto call = [&] {
+    return aqua_replica_reader_restore(reader, other_.layout, &given, 0, &ticket);
+  };
+  const auto check = [&](bool made) {
+    std::uint32_t tokens = 0;
+    const aqua_code code =
+        code_of(aqua_replica_reader_get_watermark(reader, 7, ids.data(), ids.size(), 24, &tokens));
+    EXPECT_TRUE(code == AQUA_OK || (!made && code == AQUA_ABORTED)) << aqua_code_name(code);
+    if (code != AQUA_OK) {
+      leave(reader);
+      reader = open_reader();
+    }
+    if (!made) freed(call());
+    freed(aqua_ticket_wait(ticket));
+    freed(aqua_ticket_free(ticket));
+    EXPECT_EQ(wrong_bytes(other_, ids, blocks), 0U);
+  };
+  for (const Failing how : {Failing::once, Failing::from_then_on})
+    fail_each("aqua_replica_reader_restore", call, {}, check, AQUA_RESOURCE_EXHAUSTED, 1, how);
   leave(reader);
 }
 

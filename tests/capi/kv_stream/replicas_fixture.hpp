@@ -45,7 +45,8 @@ class CapiReplicas : public CapiFixture {
     }
   };
 
-  CapiReplicas() : cache_(make_cache(4)), other_(make_cache(8)) {}
+  explicit CapiReplicas(std::uint64_t link_bytes_per_second = 0)
+      : CapiFixture(link_bytes_per_second), cache_(make_cache(4)), other_(make_cache(8)) {}
   ~CapiReplicas() override {
     for (const Cache& cache : {cache_, other_}) {
       EXPECT_EQ(code_of(aqua_layout_free(cache.layout)), AQUA_OK);

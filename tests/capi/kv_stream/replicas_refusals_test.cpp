@@ -265,5 +265,27 @@ TEST_F(CapiReplicasRefusals, WhatCannotBeRestored) {
   leave(reader);
 }
 
+TEST_F(CapiReplicasRefusals, AKernelThatFreesThemOrWaits) {
+  struct Asked {
+    aqua_replicator replicator;
+    aqua_replica_reader reader;
+    aqua_code of_wait = AQUA_OK, of_replicator = AQUA_OK, of_reader = AQUA_OK;
+  } asked{replicate(), open_reader()};
+  const auto kernel = [](void* user) {
+    auto& told = *static_cast<Asked*>(user);
+    int news = 0;
+    told.of_wait = code_of(aqua_replicator_wait(told.replicator, 0, &news));
+    told.of_replicator = code_of(aqua_replicator_free(told.replicator));
+    told.of_reader = code_of(aqua_replica_reader_free(told.reader));
+  };
+  ASSERT_EQ(code_of(aqua_emulated_launch(runtime_, 0, kernel, &asked)), AQUA_OK);
+  ASSERT_EQ(code_of(aqua_emulated_synchronize(runtime_, 0)), AQUA_OK);
+  EXPECT_EQ(asked.of_wait, AQUA_FAILED_PRECONDITION);
+  EXPECT_EQ(asked.of_replicator, AQUA_FAILED_PRECONDITION);
+  EXPECT_EQ(asked.of_reader, AQUA_FAILED_PRECONDITION);
+  leave(asked.reader);
+  leave(asked.replicator);
+}
+
 }  // namespace
 }  // namespace aqua::test

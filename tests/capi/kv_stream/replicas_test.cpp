@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replicas over the C ABI, with a real keeper: what a stage has left is read into another one's
 // cache, whose blocks have another size.
+#include <atomic>
 #include <cstring>
 #include <string>
+#include <string_view>
+#include <thread>
 
+#include "base/step.hpp"
 #include "tests/capi/kv_stream/replicas_fixture.hpp"
 
 namespace aqua::test {
@@ -77,6 +81,7 @@ TEST_F(CapiReplicas, WhatWasNotRestoredIsDropped) {
   const aqua_replica_reader reader = open_reader();
   restore(reader, other_, 7, ids, 20, other_.blocks(24));
   EXPECT_EQ(code_of(aqua_replica_reader_finish(reader, kNoStream)), AQUA_INVALID_ARGUMENT);
+  restore(reader, other_, 7, ids, 20, other_.blocks(24));  // a refused finish has ended nothing
   EXPECT_EQ(code_of(aqua_replica_reader_finish(reader, 0)), AQUA_OK);
   const Blocks blocks = other_.blocks(24);
   const aqua_restore_options late = restoring(8, other, 20, blocks);
@@ -109,6 +114,110 @@ TEST_F(CapiReplicas, WhatARecoveryWouldNotFindIsCopiedAnew) {
   EXPECT_EQ(code_of(aqua_replica_reader_drop_other_lives(own)), AQUA_OK);
   EXPECT_EQ(status_of(own).other_lives, 0U);
   leave(own);
+  leave(successor);
+  EXPECT_EQ(kept(), 1U);
+}
+
+TEST_F(CapiReplicas, OfAnotherShapeItIsCopiedAnew) {
+  const Ids ids = ids_of(1, 20);
+  leave_behind(7, ids, options());
+  const aqua_replica_reader reader = open_reader();
+  const Blocks blocks = other_.blocks(24);
+  restore(reader, other_, 7, ids, 20, blocks);
+  aqua_replicator_options given = options();
+  given.shape = "another";
+  given.term = 2;
+  const aqua_replicator successor = replicate(other_, given);
+  ASSERT_EQ(code_of(aqua_replicator_adopt(successor, reader, 7)), AQUA_OK);
+  EXPECT_EQ(watermark(successor, 7), 0U)
+      << "who reads the other shape refuses the dead one's packs";
+  await(successor, 7, 20);
+  ASSERT_FALSE(HasFatalFailure());
+  leave(reader);
+  aqua_replica_reader_options reading = reader_options(3);
+  reading.shape = "another";
+  const aqua_replica_reader next = open_reader(reading);
+  EXPECT_EQ(watermark(next, 7, ids), 20U);
+  EXPECT_EQ(status_of(next).refused, 1U);
+  leave(next);
+  leave(successor);
+}
+
+TEST_F(CapiReplicas, WhatWasRestoredIntoAnotherCacheIsRefused) {
+  const Ids ids = ids_of(1, 20);
+  leave_behind(7, ids, options());
+  const aqua_replica_reader reader = open_reader();
+  restore(reader, cache_, 7, ids, 20, cache_.blocks(20));  // numbers that the other one has, too
+  aqua_replicator_options given = options();
+  given.term = 2;
+  const aqua_replicator successor = replicate(other_, given);
+  EXPECT_EQ(code_of(aqua_replicator_adopt(successor, reader, 7)), AQUA_INVALID_ARGUMENT);
+  EXPECT_EQ(status_of(successor).sequences, 0U);
+  restore(reader, other_, 7, ids, 20, other_.blocks(24));
+  EXPECT_EQ(code_of(aqua_replicator_adopt(successor, reader, 7)), AQUA_OK);
+  EXPECT_EQ(watermark(successor, 7), 20U);
+  leave(reader);
+  leave(successor);
+}
+
+TEST_F(CapiReplicas, OfNoTokensNothingIsAdopted) {
+  const Ids ids = ids_of(1, 20);
+  leave_behind(7, ids, options());
+  const aqua_replica_reader reader = open_reader();
+  restore(reader, other_, 7, ids, 0, other_.blocks(24));
+  const aqua_replicator successor = replicate(other_, options());
+  EXPECT_EQ(code_of(aqua_replicator_adopt(successor, reader, 7)), AQUA_NOT_FOUND);
+  leave(reader);
+  leave(successor);
+}
+
+TEST_F(CapiReplicas, ARefusedRestoreChangesNothing) {
+  const Ids ids = ids_of(1, 20);
+  leave_behind(7, ids, options());
+  const aqua_replica_reader reader = open_reader();
+  const Blocks blocks = other_.blocks(24);
+  restore(reader, other_, 7, ids, 20, blocks);
+  const aqua_restore_options given = restoring(7, ids, 20, blocks);
+  EXPECT_EQ(code_of(aqua_replica_reader_restore(reader, other_.layout, &given, kNoStream, nullptr)),
+            AQUA_INVALID_ARGUMENT);
+  aqua_replicator_options succeeding = options();
+  succeeding.term = 2;
+  const aqua_replicator successor = replicate(other_, succeeding);
+  EXPECT_EQ(code_of(aqua_replicator_adopt(successor, reader, 7)), AQUA_OK);
+  leave(reader);
+  leave(successor);
+}
+
+TEST_F(CapiReplicas, WhatWasRestoredIsAdoptedWhileItsReaderWaitsForTheKeeper) {
+  const Ids ids = ids_of(1, 20);
+  leave_behind(7, ids, options());
+  const aqua_replica_reader reader = open_reader();
+  restore(reader, other_, 7, ids, 20, other_.blocks(24));
+  aqua_replicator_options given = options();
+  given.term = 2;
+  const aqua_replicator successor = replicate(other_, given);
+  leave_behind(8, ids, options());  // which finish() opens
+  static std::atomic<bool> opening, held, finished;
+  opening = finished = false;
+  held = true;
+  step_hook = [](const char* name) {
+    if (name != std::string_view("open")) return;
+    opening = true;
+    opening.notify_all();
+    held.wait(true);
+  };
+  std::thread finishing([&] {
+    EXPECT_EQ(code_of(aqua_replica_reader_finish(reader, 0)), AQUA_OK);
+    finished = true;
+  });
+  opening.wait(false);
+  EXPECT_EQ(code_of(aqua_replicator_adopt(successor, reader, 7)), AQUA_OK);
+  EXPECT_FALSE(finished);
+  held = false;
+  held.notify_all();
+  finishing.join();
+  step_hook = nullptr;
+  leave(reader);
   leave(successor);
   EXPECT_EQ(kept(), 1U);
 }

@@ -2,13 +2,13 @@
 #include "aqua/kv_stream/replica_reader.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "aqua/handoff/segments.hpp"
+#include "aqua/stream_mark.hpp"
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "systems/kv_stream/decide/replica/catalogue.hpp"
@@ -25,6 +25,15 @@ bool of_another_life(const ReplicaOwner& found, const ReplicaOwner& owner) {
   return same == owner && found.life != owner.life;
 }
 
+// Why a piece was not read, and those after it. Codes that say that nothing has changed are only
+// for the first one.
+Error cut_short(Error why, bool first) {
+  const bool unchanged =
+      why.code == Code::invalid_argument || why.code == Code::failed_precondition;
+  if (unchanged && !first) why.code = Code::internal;
+  return why;
+}
+
 using SegmentKey = std::pair<std::uint64_t, std::uint64_t>;  // number and generation
 
 SegmentKey key_of(const SegmentName& name) {
@@ -37,14 +46,18 @@ struct ReplicaReader::Parts {
   struct Opened {
     SegmentName name{};
     std::uint64_t capacity = 0;
+    std::uint64_t term = 0;
   };
 
-  Parts(Segments keeper_segments, const ReplicaReaderOptions& opts)
-      : segments(std::move(keeper_segments)), options(opts) {}
+  Parts(StreamMark stream_mark, Segments keeper_segments, const ReplicaReaderOptions& opts)
+      : mark(std::move(stream_mark)), segments(std::move(keeper_segments)), options(opts) {}
 
   // Maps these segments and takes in what they are, with those of an earlier call that failed.
-  // Segments of others are closed again.
+  // Segments of others are closed again. Where memory runs out, too, the next call goes on with
+  // what is left.
   [[nodiscard]] Result<void> take_in(const std::vector<SegmentName>& names);
+  // Asks for one of them; all of it, or nothing.
+  [[nodiscard]] Result<void> ask(const SegmentName& name);
   [[nodiscard]] Result<void> take_in(const OpenedSegment& opened);
   // unavailable: the keeper is away.
   [[nodiscard]] Result<void> leave_out(const SegmentName& name, const Error& why);
@@ -55,6 +68,7 @@ struct ReplicaReader::Parts {
     status.error = why.message;
   }
 
+  StreamMark mark;  // for finish() to check its stream
   Segments segments;
   const ReplicaReaderOptions options;
   ReplicaCatalogue catalogue{};
@@ -62,7 +76,8 @@ struct ReplicaReader::Parts {
   std::vector<SegmentName> other_lives{};   // of the owner's place, closed again
   std::set<SegmentKey> seen{};              // all that were asked for
   std::set<SegmentKey> awaited{};           // of these, whose outcomes are not taken in
-  std::deque<OpenedSegment> outcomes{};     // of these, that have come
+  std::vector<OpenedSegment> outcomes{};    // of these, that have come, ...
+  std::size_t taken_in = 0;                 // ... of which so many, the first ones, are taken in
   std::set<std::uint64_t> used{};           // packs
   std::optional<Error> unopened{};  // why the last segment that was left out could not be opened
   bool finishing = false;  // whatever is found now is dropped, and no part of the catalogue
@@ -79,21 +94,28 @@ Result<std::vector<SegmentName>> ReplicaReader::Parts::list() const {
   return names;
 }
 
+Result<void> ReplicaReader::Parts::ask(const SegmentName& name) {
+  // Moved below, which allocates nothing.
+  std::set<SegmentKey> among_seen{key_of(name)}, among_awaited{key_of(name)};
+  AQUA_TRY(segments.read(name));
+  seen.merge(among_seen);
+  awaited.merge(among_awaited);
+  return {};
+}
+
 Result<void> ReplicaReader::Parts::take_in(const std::vector<SegmentName>& names) {
   const auto deadline = std::chrono::steady_clock::now() + options.patience;
-  for (const SegmentName& name : names) {
-    AQUA_TRY(segments.read(name));
-    seen.insert(key_of(name));
-    awaited.insert(key_of(name));
-  }
+  for (const SegmentName& name : names) AQUA_TRY(ask(name));
   for (;;) {
-    for (OpenedSegment& each : segments.opened()) outcomes.push_back(std::move(each));
     // One that cannot be taken in stays, and the next call fails of it again.
-    for (; !outcomes.empty(); outcomes.pop_front()) {
-      const OpenedSegment& each = outcomes.front();
+    for (; taken_in < outcomes.size(); ++taken_in) {
+      const OpenedSegment& each = outcomes[taken_in];
       AQUA_TRY(each.error ? leave_out(each.name, *each.error) : take_in(each));
       awaited.erase(key_of(each.name));
     }
+    outcomes = segments.opened();
+    taken_in = 0;
+    if (!outcomes.empty()) continue;
     if (awaited.empty()) return {};
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
@@ -109,10 +131,10 @@ Result<void> ReplicaReader::Parts::take_in(const std::vector<SegmentName>& names
 Result<void> ReplicaReader::Parts::leave_out(const SegmentName& name, const Error& why) {
   if (why.code == Code::unavailable) return why;
   if (why.code == Code::not_found || why.code == Code::aborted) return {};
-  seen.erase(key_of(name));
   unopened = why;
-  ++status.unopened;
   status.error = why.message;
+  seen.erase(key_of(name));  // nothing fails from here on
+  ++status.unopened;
   return {};
 }
 
@@ -120,19 +142,21 @@ Result<void> ReplicaReader::Parts::take_in(const OpenedSegment& opened) {
   const std::uint64_t number = opened.name.number;
   auto pack = parse_pack({opened.segment.address, opened.name.bytes});
   const bool ours = pack.ok() && pack->owner == options.owner;
-  if (!ours) AQUA_TRY(segments.close(number, Stream{}, SegmentAfter::keep));
-  if (pack.ok() && of_another_life(pack->owner, options.owner)) {
+  if (!ours) {
+    other_lives.reserve(other_lives.size() + 1);  // once it is closed nothing fails any more
+    AQUA_TRY(segments.close(number, Stream{}, SegmentAfter::keep));
+    if (!pack.ok() || !of_another_life(pack->owner, options.owner)) return {};
     other_lives.push_back(opened.name);
     ++status.other_lives;
+    return {};
   }
-  if (!ours) return {};
   if (pack->term > options.term)
     return Error{Code::aborted, concat("replicas: term ", options.term,
                                        " is over: there is a pack ", "of term ", pack->term)};
   // Of this term is what the owner writes who has the dead one's place.
   if (finishing && pack->term == options.term)
     return segments.close(number, Stream{}, SegmentAfter::keep);
-  packs[number] = {opened.name, opened.segment.bytes};
+  packs[number] = {opened.name, opened.segment.bytes, pack->term};
   if (finishing) return {};
   if (pack->shape != options.shape) {
     refuse({Code::invalid_argument, concat("replicas: segment ", number, " is of '", pack->shape,
@@ -148,8 +172,9 @@ Result<void> ReplicaReader::Parts::take_in(const OpenedSegment& opened) {
 
 Result<ReplicaReader> ReplicaReader::open(Runtime& runtime, const ReplicaReaderOptions& options) {
   AQUA_TRY(check_owner(options.owner));
+  AQUA_ASSIGN(StreamMark mark, StreamMark::create(runtime));
   AQUA_ASSIGN(Segments segments, Segments::open(runtime, {.ready = 0, .keeper = options.keeper}));
-  auto parts = std::make_unique<Parts>(std::move(segments), options);
+  auto parts = std::make_unique<Parts>(std::move(mark), std::move(segments), options);
   AQUA_ASSIGN(const auto names, parts->list());
   AQUA_TRY(parts->take_in(names));
   return ReplicaReader(std::move(parts));
@@ -179,6 +204,8 @@ Result<RestoredReplica> ReplicaReader::restore(std::uint64_t sequence,
                                                std::span<const std::uint32_t> ids,
                                                std::uint32_t tokens, const Layout& layout,
                                                BlockList blocks, Stream stream) {
+  if (parts_->finishing)
+    return Error{Code::failed_precondition, "replicas: the reader has finished, and reads no more"};
   const auto room = static_cast<std::uint32_t>(std::min<std::uint64_t>(
       blocks.size() * std::uint64_t{layout.spec().axes.tokens.count}, UINT32_MAX));
   const TokenIds known(ids);
@@ -201,9 +228,10 @@ Result<RestoredReplica> ReplicaReader::restore(std::uint64_t sequence,
     if (piece.first >= tokens) break;
     const PackEntry& entry = *piece.entry;
     const IndexRange range{entry.first, static_cast<std::uint32_t>(entry.ids.size())};
-    AQUA_ASSIGN(Ticket copy, parts_->segments.scatter(piece.pack, entry.offset, layout, blocks,
-                                                      {.tokens = range}, stream));
-    copies.push_back(std::move(copy));
+    auto copy = parts_->segments.scatter(piece.pack, entry.offset, layout, blocks,
+                                         {.tokens = range}, stream);
+    if (!copy.ok()) return cut_short(std::move(copy).error(), copies.empty());
+    copies.push_back(std::move(copy).value());
     parts_->used.insert(piece.pack);
     const Parts::Opened& pack = parts_->packs.at(piece.pack);
     restored.pieces.push_back({pack.name, piece.first, std::min(piece.end, tokens), pack.capacity});
@@ -212,16 +240,20 @@ Result<RestoredReplica> ReplicaReader::restore(std::uint64_t sequence,
   return restored;
 }
 
+// Each step is done, or not, also where memory runs out: it is made to be called again.
 Result<void> ReplicaReader::finish(Stream stream) {
+  AQUA_TRY(parts_->mark.set(stream));
   parts_->finishing = true;
   parts_->unopened.reset();
   parts_->status.unopened = 0;
   AQUA_ASSIGN(const auto late, parts_->list());
   AQUA_TRY(parts_->take_in(late));
   for (auto& packs = parts_->packs; !packs.empty(); packs.erase(packs.begin())) {
-    const std::uint64_t number = packs.begin()->first;
-    const auto after = parts_->used.contains(number) ? SegmentAfter::keep : SegmentAfter::drop;
-    AQUA_TRY(parts_->segments.close(number, stream, after));
+    const auto& [number, pack] = *packs.begin();
+    // Of this term is what the successor writes, which may be under way.
+    const bool needed = parts_->used.contains(number) || pack.term == parts_->options.term;
+    AQUA_TRY(
+        parts_->segments.close(number, stream, needed ? SegmentAfter::keep : SegmentAfter::drop));
   }
   if (!parts_->unopened) return {};
   return Error{parts_->unopened->code,

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -15,11 +14,9 @@
 
 namespace aqua::capi {
 
-struct LockedMicrobatchSwap {
+struct LockedMicrobatchSwap : LockedObject {
   explicit LockedMicrobatchSwap(Layout of) : buffer(std::move(of)) {}
-  std::mutex lock{};
-  bool interrupted = false;
-  const Layout buffer;  // any: they are alike
+  const Layout buffer;  // the first one: the others differ in their addresses only
   std::optional<MicrobatchSwap> swap{};
 };
 struct MicrobatchSwapObject {

@@ -56,6 +56,7 @@ Result<void> use_swap(const char* what, aqua_microbatch_swap handle, Use&& use) 
 }  // namespace aqua::capi
 
 using namespace aqua::capi;
+using aqua::MutexLock;
 using aqua::Result;
 
 extern "C" {
@@ -90,7 +91,7 @@ aqua_error* aqua_microbatch_swap_get_status(aqua_microbatch_swap swap,
     AQUA_TRY(check_size(what, status));
     AQUA_ASSIGN(const auto object, microbatch_swaps().use(what, swap.id));
     LockedMicrobatchSwap& locked = *object->locked;
-    const std::lock_guard guard(locked.lock);
+    const MutexLock guard(locked.lock);
     give_out(to_c(locked.swap->status()), status);
     return {};
   });

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind the handles of replicas: of who writes them, and of who reads them. A reader
-// remembers what it has restored, so that a replicator adopts nothing that was not.
+// What stands behind the handles of replicators and of replica readers. A reader remembers what it
+// has restored, and where to: a replicator adopts that, and nothing else.
 //
-// Lock order: one at a time, a reader's first.
+// Lock order: no two of these locks are held at a time, but a reader's `lock` before that of what
+// it has restored.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,17 +24,16 @@
 
 namespace aqua::capi {
 
-// Where replicas lie, and whose they are.
+// What a recovery goes by as it looks for replicas.
 struct ReplicaPlace {
   kv_stream::ReplicaOwner owner{};
+  std::string shape{};
   std::string keeper{};
   friend bool operator==(const ReplicaPlace&, const ReplicaPlace&) = default;
 };
 
-struct LockedReplicator {
+struct LockedReplicator : LockedObject {
   LockedReplicator(Layout of, ReplicaPlace at) : layout(std::move(of)), place(std::move(at)) {}
-  std::mutex lock{};
-  bool interrupted = false;
   const Layout layout;
   const ReplicaPlace place;
   std::vector<std::uint64_t> unprotected{};  // as C was told last
@@ -47,19 +46,42 @@ struct ReplicatorObject {
 
 // A sequence as it was last restored.
 struct RestoredSequence {
+  std::uint64_t runtime = 0;
+  LayoutSpec cache{};
   std::vector<std::uint32_t> ids{};
   std::vector<std::uint32_t> blocks{};
   std::vector<kv_stream::ReplicaPiece> pieces{};
 };
 
-struct LockedReplicaReader {
+// What a reader has restored. It has a lock of its own: the reader's is held while the keeper is
+// waited for.
+//
+// Threads: every method may be called concurrently.
+class RestoredSequences {
+ public:
+  using Record = std::shared_ptr<const RestoredSequence>;  // null: none that is whole
+
+  // Returns what was there before. From a sequence's second call on it allocates nothing.
+  Record exchange(std::uint64_t sequence, Record record) {
+    const MutexLock guard(lock_);
+    return std::exchange(records_[sequence], std::move(record));
+  }
+  [[nodiscard]] Record find(std::uint64_t sequence) const {
+    const MutexLock guard(lock_);
+    const auto found = records_.find(sequence);
+    return found == records_.end() ? nullptr : found->second;
+  }
+
+ private:
+  mutable Mutex lock_;
+  std::map<std::uint64_t, Record> records_ AQUA_GUARDED_BY(lock_);
+};
+
+struct LockedReplicaReader : LockedObject {
   explicit LockedReplicaReader(ReplicaPlace at) : place(std::move(at)) {}
-  std::mutex lock{};
-  bool interrupted = false;
-  bool finishing = false;  // nothing is restored any more
   const ReplicaPlace place;
-  std::vector<std::uint64_t> sequences{};                                 // as C was told last
-  std::map<std::uint64_t, std::unique_ptr<RestoredSequence>> restored{};  // null: not whole
+  std::vector<std::uint64_t> sequences{};  // as C was told last
+  RestoredSequences restored{};
   std::optional<kv_stream::ReplicaReader> reader{};
 };
 struct ReplicaReaderObject {

@@ -25,30 +25,31 @@ aqua_replica_reader_status to_c(const kv_stream::ReplicaReaderStatus& status) no
 }
 
 // Restores, and remembers what a replicator may adopt.
-Result<Ticket> restore(const char* what, LockedReplicaReader& locked, const Layout& layout,
-                       const aqua_restore_options& options, std::span<const std::uint32_t> ids,
-                       BlockList blocks, aqua_stream stream) {
-  if (locked.finishing) {
-    return Error{Code::failed_precondition,
-                 concat(what, ": the reader has finished, and reads no more")};
-  }
+Result<Ticket> restore(const char* what, LockedReplicaReader& locked, std::uint64_t runtime,
+                       const Layout& layout, const aqua_restore_options& options,
+                       std::span<const std::uint32_t> ids, BlockList blocks, aqua_stream stream) {
   if (options.tokens > ids.size()) {
     return Error{Code::invalid_argument, concat(what, ": ", options.tokens, " tokens, of which ",
                                                 ids.size(), " are known")};
   }
   const auto restored_ids = ids.first(options.tokens);
-  auto made = std::make_unique<RestoredSequence>();
+  const auto made = std::make_shared<RestoredSequence>();
+  made->runtime = runtime;
+  made->cache = layout.spec();
   made->ids.assign(restored_ids.begin(), restored_ids.end());
   made->blocks.assign(blocks.begin(), blocks.end());
-  auto& place = locked.restored[options.sequence];
+  // Until all is posted, also where memory runs out, nobody knows what the blocks have.
+  auto before = locked.restored.exchange(options.sequence, nullptr);
   auto read = locked.reader->restore(options.sequence, ids, options.tokens, layout, blocks,
                                      to_stream(stream));
   if (!read.ok()) {
-    if (read.error().code != Code::invalid_argument) place.reset();  // nobody knows what it has
+    const Code code = read.error().code;
+    if (code == Code::invalid_argument || code == Code::failed_precondition)  // nothing has changed
+      locked.restored.exchange(options.sequence, std::move(before));
     return std::move(read).error();
   }
   made->pieces = std::move(read->pieces);
-  place = std::move(made);
+  if (options.tokens != 0) locked.restored.exchange(options.sequence, made);
   return std::move(read->ticket);
 }
 
@@ -58,6 +59,7 @@ Result<Ticket> restore(const char* what, LockedReplicaReader& locked, const Layo
 using namespace aqua::capi;
 using aqua::Code;
 using aqua::Error;
+using aqua::MutexLock;
 using aqua::Result;
 using aqua::Ticket;
 
@@ -71,7 +73,8 @@ aqua_error* aqua_replica_reader_open(aqua_runtime runtime,
     AQUA_CAPI_NOT_NULL(what, reader);
     AQUA_ASSIGN(const auto used, runtimes().use(what, runtime.id));
     AQUA_ASSIGN(const auto wanted, to_options(options));
-    auto locked = std::make_unique<LockedReplicaReader>(ReplicaPlace{wanted.owner, wanted.keeper});
+    auto locked = std::make_unique<LockedReplicaReader>(
+        ReplicaPlace{wanted.owner, wanted.shape, wanted.keeper});
     AQUA_ASSIGN(auto opened, aqua::kv_stream::ReplicaReader::open(*used, wanted));
     locked->reader.emplace(std::move(opened));
     count_alive(Kind::replica_reader, [](std::uint64_t id) { return replica_readers().count(id); });
@@ -92,7 +95,7 @@ aqua_error* aqua_replica_reader_get_status(aqua_replica_reader reader,
     AQUA_TRY(check_size(what, status));
     AQUA_ASSIGN(const auto object, replica_readers().use(what, reader.id));
     LockedReplicaReader& locked = *object->locked;
-    const std::lock_guard guard(locked.lock);
+    const MutexLock guard(locked.lock);
     give_out(to_c(locked.reader->status()), status);
     return {};
   });
@@ -171,7 +174,8 @@ aqua_error* aqua_replica_reader_restore(aqua_replica_reader reader, aqua_layout 
     return post_with_ticket(what, object->runtime.id(), ticket, [&]() -> Result<Ticket> {
       Ticket copies;
       AQUA_TRY(use_locked(what, *object->locked, [&](LockedReplicaReader& used) -> Result<void> {
-        AQUA_ASSIGN(copies, restore(what, used, *described, given, ids, blocks, stream));
+        AQUA_ASSIGN(copies, restore(what, used, object->runtime.id(), *described, given, ids,
+                                    blocks, stream));
         return {};
       }));
       return copies;
@@ -183,8 +187,8 @@ aqua_error* aqua_replica_reader_finish(aqua_replica_reader reader, aqua_stream s
   return call([&]() -> Result<void> {
     constexpr const char* what = "aqua_replica_reader_finish";
     AQUA_ASSIGN(const auto object, replica_readers().use(what, reader.id));
-    return use_locked(what, *object->locked, [&](LockedReplicaReader& used) {
-      used.finishing = true;
+    // It is made to be called again, also after an exception.
+    return ask_locked(what, *object->locked, [&](LockedReplicaReader& used) {
       return used.reader->finish(to_stream(stream));
     });
   });

@@ -37,21 +37,30 @@ Result<void> use_replicator(const char* what, aqua_replicator handle, Use&& use)
   return use_locked(what, *object->locked, use);
 }
 
-// What the reader has restored of the sequence; a recovery of `place` finds its pieces.
+bool are_one_cache(const LayoutSpec& a, const LayoutSpec& b) {
+  return a.layers == b.layers && a.planes_per_layer == b.planes_per_layer && a.planes == b.planes &&
+         a.block_count == b.block_count && a.block_stride == b.block_stride && a.axes == b.axes;
+}
+
+// What the reader has restored of the sequence, into the cache of this replicator. Pieces that a
+// recovery in the replicator's place would not find are left out.
 Result<RestoredSequence> restored_by(const char* what, aqua_replica_reader handle,
-                                     std::uint64_t sequence, const ReplicaPlace& place) {
+                                     std::uint64_t sequence, std::uint64_t runtime,
+                                     const LockedReplicator& replicator) {
   AQUA_ASSIGN(const auto object, replica_readers().use(what, handle.id));
-  RestoredSequence restored;
-  AQUA_TRY(ask_locked(what, *object->locked, [&](const LockedReplicaReader& of) -> Result<void> {
-    const auto found = of.restored.find(sequence);
-    if (found == of.restored.end() || found->second == nullptr) {
-      return Error{Code::not_found,
-                   concat(what, ": the reader has restored nothing of sequence ", sequence)};
-    }
-    restored = *found->second;
-    if (of.place != place) restored.pieces.clear();
-    return {};
-  }));
+  const LockedReplicaReader& reader = *object->locked;
+  const auto record = reader.restored.find(sequence);
+  if (record == nullptr) {
+    return Error{Code::not_found,
+                 concat(what, ": the reader has restored nothing of sequence ", sequence)};
+  }
+  if (record->runtime != runtime || !are_one_cache(record->cache, replicator.layout.spec())) {
+    return Error{Code::invalid_argument,
+                 concat(what, ": sequence ", sequence,
+                        " was restored into another cache than this ", "replicator's")};
+  }
+  RestoredSequence restored = *record;
+  if (reader.place != replicator.place) restored.pieces.clear();
   return restored;
 }
 
@@ -59,6 +68,7 @@ Result<RestoredSequence> restored_by(const char* what, aqua_replica_reader handl
 }  // namespace aqua::capi
 
 using namespace aqua::capi;
+using aqua::MutexLock;
 using aqua::Result;
 using aqua::Ticket;
 
@@ -73,8 +83,8 @@ aqua_error* aqua_replicator_create(aqua_runtime runtime, aqua_layout layout,
     AQUA_ASSIGN(const auto used, runtimes().use(what, runtime.id));
     AQUA_ASSIGN(const auto described, layouts().use(what, layout.id));
     AQUA_ASSIGN(const auto wanted, to_options(options));
-    auto locked = std::make_unique<LockedReplicator>(aqua::Layout(*described),
-                                                     ReplicaPlace{wanted.owner, wanted.keeper});
+    auto locked = std::make_unique<LockedReplicator>(
+        aqua::Layout(*described), ReplicaPlace{wanted.owner, wanted.shape, wanted.keeper});
     AQUA_ASSIGN(auto made, aqua::kv_stream::Replicator::create(*used, locked->layout, wanted));
     locked->replicator.emplace(std::move(made));
     count_alive(Kind::replicator, [](std::uint64_t id) { return replicators().count(id); });
@@ -94,7 +104,7 @@ aqua_error* aqua_replicator_get_status(aqua_replicator replicator, aqua_replicat
     AQUA_TRY(check_size(what, status));
     AQUA_ASSIGN(const auto object, replicators().use(what, replicator.id));
     LockedReplicator& locked = *object->locked;
-    const std::lock_guard guard(locked.lock);
+    const MutexLock guard(locked.lock);
     give_out(to_c(locked.replicator->status()), status);
     return {};
   });
@@ -173,7 +183,8 @@ aqua_error* aqua_replicator_adopt(aqua_replicator replicator, aqua_replica_reade
     constexpr const char* what = "aqua_replicator_adopt";
     AQUA_ASSIGN(const auto object, replicators().use(what, replicator.id));
     LockedReplicator& locked = *object->locked;
-    AQUA_ASSIGN(const auto restored, restored_by(what, reader, sequence, locked.place));
+    AQUA_ASSIGN(const auto restored,
+                restored_by(what, reader, sequence, object->runtime.id(), locked));
     return use_locked(what, locked, [&](LockedReplicator& used) {
       return used.replicator->adopt({.sequence = sequence,
                                      .blocks = restored.blocks,
@@ -197,6 +208,7 @@ aqua_error* aqua_replicator_wait(aqua_replicator replicator, uint32_t patience_m
   return call([&]() -> Result<void> {
     constexpr const char* what = "aqua_replicator_wait";
     AQUA_CAPI_NOT_NULL(what, news);
+    AQUA_TRY(check_may_wait(what));
     AQUA_ASSIGN(const auto object, replicators().use(what, replicator.id));
     // Without the lock: the replicator is others' meanwhile.
     *news = object->locked->replicator->wait(std::chrono::milliseconds(patience_ms)) ? 1 : 0;

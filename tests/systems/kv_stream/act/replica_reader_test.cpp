@@ -256,6 +256,37 @@ TEST_F(ReplicaReaders, OfATermThatIsOverNothingIsDroppedHoweverOftenItIsFinished
   EXPECT_EQ(kept(), 2U);
 }
 
+TEST_F(ReplicaReaders, WhatTheSuccessorHasWrittenIsNotDroppedByAReaderOfItsTerm) {
+  const Ids ids = ids_of(1, 20), other = ids_of(2, 20);
+  {
+    ReplicaStage dead(keeper_.socket());
+    dead.replicate();
+    write(dead, 7, ids, 20);
+    write(dead, 8, other, 20);
+  }
+  ReplicaStage stage(keeper_.socket());
+  auto options = stage.options();
+  options.term = 2;
+  stage.replicate(options);
+  {
+    auto first = stage.reader(/*term=*/2);
+    stage.take_blocks(7, ids.size());
+    const auto restored =
+        value_of(first.restore(7, ids, 20, stage.layout(), stage.blocks(7), stage.stream()));
+    test::succeeds(stage.replicator().adopt(
+        {.sequence = 7, .blocks = stage.blocks(7), .ids = ids, .pieces = restored.pieces}));
+    write(stage, 9, other, 20);
+  }  // which ended before it has finished
+  auto second = stage.reader(/*term=*/2);
+  (void)value_of(second.restore(7, ids, 20, stage.layout(), stage.blocks(7), stage.stream()));
+  test::succeeds(second.finish(stage.stream()));
+  { const auto let_go = std::move(second); }
+  const auto next = stage.reader(/*term=*/3);
+  EXPECT_EQ(next.watermark(7, ids, 64), 20U);
+  EXPECT_EQ(next.watermark(8, other, 64), 0U);
+  EXPECT_EQ(next.watermark(9, other, 64), 20U);
+}
+
 TEST_F(ReplicaReaders, APackThatIsDroppedMeanwhileIsNoError) {
   const Ids ids = ids_of(1, 20);
   ReplicaStage stage(keeper_.socket());

@@ -31,7 +31,7 @@ class ReplicaCatalogue {
  public:
   void add(std::uint64_t pack, Pack&& content);
 
-  // Of which packs have anything, whatever its ids, in their order.
+  // Sequences of which a pack has an entry, whatever the ids of its tokens; in ascending order.
   [[nodiscard]] std::vector<std::uint64_t> sequences() const;
   // Pieces that make up KV of as many tokens as there are, from the first on, without a gap. An
   // entry is read as a whole: one that ends behind `room` tokens, which is how many the blocks have
