@@ -71,6 +71,33 @@ TEST(DeathOfTheKeeper, EndsMovesByKvAndNoAnswerUntilAnotherIsThere) {
   EXPECT_TRUE(becomes([&] { return keeper.holds_nothing(); }));
 }
 
+// What its router knew of the pool when the answer began is old by then.
+TEST(DeathOfTheKeeper, LeavesNoAnswerThatBeganWithoutItToMoveByTokens) {
+  constexpr std::uint32_t kTokens = 600;
+  Keeper keeper;
+  const std::vector<std::string> pace{"--iteration-ms", "10"};
+  const FleetEngine a(keeper, "a", pace), b(keeper, "b", pace);
+  const RouterProcess router({a.url(), b.url()}, {"--health", "50"});
+  EXPECT_TRUE(becomes([&] { return both_say(router, false); }));
+  keeper.kill();
+  EXPECT_TRUE(becomes([&] { return both_say(router, true); }));
+  std::atomic<bool> begun{false};
+  auto answer = std::async(std::launch::async, [&] {
+    return ask(router.url(), request_of(prompt_of(3), 3, kTokens), "/v1/completions",
+               [&](const Answer& so_far) {
+                 begun = !so_far.ids.empty();
+                 return true;
+               });
+  });
+  EXPECT_TRUE(becomes([&] { return begun.load(); }));
+  keeper.start_again();
+  EXPECT_TRUE(becomes([&] { return both_say(router, false); }));
+  EXPECT_TRUE(move_the_only_one(router));
+  EXPECT_TRUE(becomes([&] { return moves_done(router, "kv") == 1; }));
+  EXPECT_EQ(moves_done(router, "tokens"), 0);
+  EXPECT_EQ(answer.get(), reference_answer(prompt_of(3), 3, kTokens));
+}
+
 // A member of a pool has 64 to 128 blocks of 16 tokens at hand. Four answers of 660 tokens, prompts
 // included, need 168 and one needs 42: they take turns. They take six seconds at least, so
 // that the keeper dies long before their ends.

@@ -77,12 +77,14 @@ void Conversation::handle(FleetOrder& order) {
   }
 }
 
-// By KV where both engines have it in one pool; else by tokens, which any engine can.
+// By KV where the fleet has found that both engines can hand it over now; else by tokens, which any
+// engine can. The speaker's door says what held when its attempt began: a keeper may have come back
+// since.
 void Conversation::begin_move(const FleetOrder& order) {
   const bool can = order.engine && asked_.stays.empty() && exact_ && !move_ && !waits_;
   const auto speaker = attempts_.find(relay_.speaker());
   const bool by_kv = can && !order.by_tokens && speaker != attempts_.end() &&
-                     share_a_pool(*speaker->second->door(), *order.engine);
+                     are_of_one_pool(*speaker->second->door(), *order.engine);
   if (by_kv && spoke_ != relay_.speaker()) {
     waits_ = Waits{order, Clock::now() + options_.hold};
     return;
