@@ -217,6 +217,7 @@ TEST(Fleet, AMoveThatIsOverIsShownWithItsReason) {
   fleet->move_over(id, 0, migration::Kind::kv, MoveEnd::ended, "not asked for");
   const auto moves = fleet->last_moves();
   ASSERT_EQ(moves.size(), 2U);
+  EXPECT_GT(moves[0].number, moves[1].number);
   EXPECT_EQ(moves[0].end, MoveEnd::ended);
   EXPECT_EQ(moves[0].why, "") << "it is no failure";
   EXPECT_EQ(moves[1].end, MoveEnd::no_room);

@@ -74,6 +74,7 @@ struct RequestView {
 };
 // A move that is over, as operators are shown it.
 struct MoveView {
+  std::uint64_t number = 0;  // rises with each move that is over
   std::string request{}, from{}, to{};
   std::string why{};  // where it failed
   migration::Kind kind = migration::Kind::kv;
@@ -167,7 +168,9 @@ class Fleet {
     packing::EngineId at{}, to{};
     std::string move_failed{};
     MoveEnd last_move = MoveEnd::done;
-    Clock::time_point ordered{};    // its last move
+    // Its last move. The engines' names are kept: `at` and `to` are cleared where one goes down.
+    Clock::time_point ordered{};
+    std::string ordered_from{}, ordered_to{};
     MoveBy next_move = MoveBy::kv;  // a plan's
     bool pinned = false;            // an operator's
     bool parked = false;            // larger than every engine while some are shy
@@ -201,6 +204,8 @@ class Fleet {
   [[nodiscard]] Result<void> settle(packing::RequestId id, Request& request) AQUA_REQUIRES(mu_);
   void begin_anew(packing::RequestId id, Request& request) AQUA_REQUIRES(mu_);
   void place(packing::RequestId id, packing::EngineId engine) AQUA_REQUIRES(mu_);
+  void order_move(packing::RequestId id, Request& request, packing::EngineId to, std::uint64_t plan,
+                  bool by_tokens) AQUA_REQUIRES(mu_);
   void order(packing::RequestId id, OrderKind kind, packing::EngineId engine,
              std::uint64_t plan = 0, bool by_tokens = false) AQUA_REQUIRES(mu_);
 
@@ -222,6 +227,7 @@ class Fleet {
   std::vector<PendingMove> pending_ AQUA_GUARDED_BY(mu_);                    // of later stages
   std::map<packing::RequestId, std::uint32_t> moving_ AQUA_GUARDED_BY(mu_);  // their stages
   std::deque<MoveView> last_moves_ AQUA_GUARDED_BY(mu_);                     // the latest first
+  std::uint64_t moves_over_ AQUA_GUARDED_BY(mu_) = 0;
   std::string model_ AQUA_GUARDED_BY(mu_);
   std::vector<TokenId> fingerprint_ AQUA_GUARDED_BY(mu_);
   std::shared_ptr<const EngineDoor> first_ AQUA_GUARDED_BY(mu_);  // that told of the model

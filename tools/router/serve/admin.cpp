@@ -67,7 +67,8 @@ std::string move_list(const MoveCounts& counts, const std::vector<MoveView>& las
   for (const MoveView& move : last) {
     const auto at =
         std::chrono::duration_cast<std::chrono::milliseconds>(move.at.time_since_epoch());
-    moves.push_back({{"request", move.request},
+    moves.push_back({{"number", move.number},
+                     {"request", move.request},
                      {"from", move.from},
                      {"to", move.to},
                      {"kind", name_of(move.kind)},
