@@ -148,7 +148,15 @@ TEST(Fleet, APlanMovesARequestByTokensAfterItsMoveByKvHasFailedForGood) {
   const auto by_kv = await(*mail, OrderKind::move);
   ASSERT_TRUE(by_kv);
   EXPECT_FALSE(by_kv->by_tokens);
-  fleet->move_over(id, by_kv->plan, migration::Kind::kv, MoveEnd::not_yet);
+  std::uint64_t waits = by_kv->plan;
+  for (int times = 0; times < 3; ++times) {
+    fleet->move_over(id, waits, migration::Kind::kv, MoveEnd::not_yet, "it did not begin", false);
+    const auto later = await(*mail, OrderKind::move);
+    ASSERT_TRUE(later);
+    EXPECT_FALSE(later->by_tokens) << "that it did not begin says nothing";
+    waits = later->plan;
+  }
+  fleet->move_over(id, waits, migration::Kind::kv, MoveEnd::not_yet);
   const auto soon = await(*mail, OrderKind::move);
   ASSERT_TRUE(soon);
   EXPECT_FALSE(soon->by_tokens) << "what passes is tried again";

@@ -177,7 +177,7 @@ RequestId Fleet::again(RequestId old, const std::string& name, FaultKind kind,
 }
 
 void Fleet::move_over(RequestId id, std::uint64_t plan, migration::Kind kind, MoveEnd end,
-                      const std::string& why) {
+                      const std::string& why, bool begun) {
   const bool done = end == MoveEnd::done;
   const MutexLock lock(mu_);
   counts_.moves.add(kind, end);
@@ -199,7 +199,7 @@ void Fleet::move_over(RequestId id, std::uint64_t plan, migration::Kind kind, Mo
     if (last_moves_.size() > kLastMoves) last_moves_.pop_back();
     request.move_failed = is_failure(end) ? why : "";
     request.last_move = end;
-    request.next_move = next_by(request.next_move, kind, end);
+    if (begun) request.next_move = next_by(request.next_move, kind, end);
     if (plan == 0 && done && !request.pinned) {
       (void)packer_->ended(id);
       request.pinned = true;

@@ -120,9 +120,10 @@ class Fleet {
   void fault(packing::RequestId request, const std::string& engine, FaultKind kind,
              const std::string& why);
   // The move by `plan` is over; 0: an operator's. `kind`: as it was made, or meant to be. `why` it
-  // failed, for operators.
+  // failed, for operators. `begun`: false where it only waited for the answer's first token, which
+  // says nothing against moves by KV.
   void move_over(packing::RequestId request, std::uint64_t plan, migration::Kind kind, MoveEnd end,
-                 const std::string& why = {});
+                 const std::string& why = {}, bool begun = true);
   // The request's engine has died, and it goes on at `engine`, which had its KV: plans leave it
   // there.
   void goes_on_at(packing::RequestId request, const std::string& engine);

@@ -31,8 +31,10 @@
 namespace aqua::router {
 
 struct ConversationOptions {
-  std::chrono::seconds silence{60};         // of an engine, after which its attempt has died
-  std::chrono::milliseconds hold{2000};     // that a move may keep the client waiting
+  std::chrono::seconds silence{60};  // of an engine, after which its attempt has died
+  // That a move may keep the client waiting; and that an order to move by KV waits for the answer's
+  // first token, before which the source has nothing to hand over.
+  std::chrono::milliseconds hold{2000};
   std::chrono::milliseconds warm{60'000};   // that a destination may compute before
   std::chrono::milliseconds place{60'000};  // that a request waits for an engine
   unsigned tries = 5;                       // attempts that die without a token, one after another

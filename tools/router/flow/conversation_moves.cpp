@@ -116,7 +116,7 @@ void Conversation::begin_what_waits() {
 void Conversation::give_up_order(MoveEnd end, const std::string& why) {
   if (!waits_) return;
   const FleetOrder order = std::exchange(waits_, std::nullopt)->order;
-  fleet_.move_over(id_, order.plan, migration::Kind::kv, end, why);
+  fleet_.move_over(id_, order.plan, migration::Kind::kv, end, why, false);
 }
 
 // Of a long answer the first warm-up takes long, and what was said meanwhile would be computed
