@@ -164,7 +164,7 @@ class Engine {
   // engine_source.cpp
   void begin_move(SequenceId id, const Order& order);
   void tell(SequenceId id, migration::SourceEvent event);
-  void carry_out(SequenceId id, const migration::SourceOrder& order);
+  void carry_out(SequenceId id, const migration::SourceOrder& order, migration::SourceEvent event);
   void share(Sequence& sequence, std::uint32_t blocks);
   void close(SequenceId id);
   void release(SequenceId id);

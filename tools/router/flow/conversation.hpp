@@ -94,6 +94,7 @@ class Conversation {
   void follow(Next next);  // what a death or a give-up of an attempt leads to
   void end_move(bool done);
   void blame_move(const std::string& engine, MoveEnd end, const std::string& why);
+  void blame_source(MoveEnd end, const std::string& why);
   // Another place is wanted; `engine` is to blame. It is not a name that the move holds, which
   // ends.
   void begin_elsewhere(const std::string& engine, FaultKind kind, const Error& why);
@@ -152,11 +153,13 @@ class Conversation {
     std::uint64_t room_tokens = 0;                 // that it keeps room for
     bool ordered = false;                          // the source may know of the move
     std::shared_ptr<std::atomic<bool>> heard = std::make_shared<std::atomic<bool>>(false);
+    bool unknown = false;  // the source has answered that it has no such attempt
     bool hurried = false;
     bool orphaned = false;
   };
   std::optional<Move> move_{};
-  // To move by KV, of which the source has none to give before its attempt has said a token.
+  // An order to move by KV that came before the speaker's attempt had said a token. It is carried
+  // out with the first one, or given up then.
   struct Waits {
     FleetOrder order{};
     Clock::time_point until{};

@@ -23,7 +23,7 @@ MoveEnd end_of(const AttemptDied& died) {
     case FaultKind::malformed:
       return MoveEnd::refused;
     case FaultKind::refused:  // an engine that is too busy answers 429 or 503
-      return died.status == 429 || died.status >= 500 ? MoveEnd::no_room : MoveEnd::refused;
+      return died.status == 429 || died.status == 503 ? MoveEnd::no_room : MoveEnd::refused;
     case FaultKind::broke_off:
       break;
   }
