@@ -245,6 +245,47 @@ TEST(Fleet, AMoveThatIsOverIsShownWithItsReason) {
   fleet->leave(id);
 }
 
+TEST(Fleet, AMoveIsShownWithBothEnginesThoughOneHasGoneDown) {
+  ScriptedEngine a;
+  auto b = std::make_unique<ScriptedEngine>();
+  FleetOptions options;
+  options.health = std::chrono::milliseconds(20);
+  const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b->url())}).value();
+  ASSERT_TRUE(becomes([&] {
+    return std::ranges::all_of(fleet->engines(), [](const auto& one) { return one.state == "up"; });
+  }));
+  auto mail = std::make_shared<Mailbox>(100);
+  ASSERT_TRUE(fleet->drain("b").ok());
+  const auto id = fleet->arrive({.name = "r", .tokens = 10, .mail = mail}).value();
+  ASSERT_TRUE(await(*mail, OrderKind::place));
+  ASSERT_TRUE(fleet->resume("b").ok());
+  ASSERT_TRUE(fleet->move("r", "b").ok());
+  b.reset();
+  ASSERT_TRUE(await(*mail, OrderKind::gone));
+  fleet->move_over(id, 0, migration::Kind::tokens, MoveEnd::died, "engine b is gone");
+  const auto moves = fleet->last_moves();
+  ASSERT_EQ(moves.size(), 1U);
+  EXPECT_EQ(moves[0].from, "a");
+  EXPECT_EQ(moves[0].to, "b");
+  fleet->leave(id);
+}
+
+TEST(Fleet, TheLargestRequestsAreListedWhereFewAreAskedFor) {
+  const std::vector<RequestView> all{{.name = "small", .tokens = 5},
+                                     {.name = "large", .tokens = 70},
+                                     {.name = "other", .tokens = 30}};
+  const Json few = Json::parse(request_list(all, 2));
+  EXPECT_EQ(few.at("total"), 3);
+  ASSERT_EQ(few.at("requests").size(), 2U);
+  EXPECT_EQ(few.at("requests")[0].at("name"), "large");
+  EXPECT_EQ(few.at("requests")[1].at("name"), "other");
+  EXPECT_EQ(Json::parse(request_list(all)).at("requests").size(), 3U);
+  EXPECT_EQ(parse_most("2").value(), 2U);
+  EXPECT_EQ(parse_most("").value(), std::nullopt);
+  for (const char* most : {"x", "-1", "2x", "99999999999999999999"})
+    EXPECT_EQ(parse_most(most).error().code, Code::invalid_argument) << most;
+}
+
 // One engine of the pool does not do it and another is of no pool: whichever can does.
 TEST(Fleet, AParcelThatNobodyTakesIsSweptByAnyEngineOfItsPool) {
   ScriptedEngine a, b, alone;
