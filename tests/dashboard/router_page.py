@@ -147,6 +147,14 @@ class RouterPage(Page):
         self.until(lambda: self.find("#connection").text.startswith("The router does not answer"))
         self.assertEqual(len(self.texts("#engines tr")), 2, "it shows what it knew")
 
+    def test_a_router_that_is_stopped_is_said(self):
+        self.rig_of([], [])
+        self.look()
+        self.rig.router.send_signal(signal.SIGSTOP)
+        self.until(lambda: self.find("#connection").text.startswith("The router does not answer"))
+        self.rig.router.send_signal(signal.SIGCONT)
+        self.until(lambda: self.find("#connection").text == "Live")
+
     def test_names_are_never_markup(self):
         name = "<img src=x onerror=document.title='owned'>"
         self.rig_of(["--name", name], ["--name", name])

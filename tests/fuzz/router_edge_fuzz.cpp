@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes on a connection to the router: each reply is HTTP with a known status, and never that
-// of a bug. The first byte says which router hears them: one that is open to everybody, or one that
-// wants a token, which nobody can know, and shows nothing without. No engine is behind them.
+// of a bug. The first byte says which router hears them: one that is open to everybody ('0'), or
+// one that wants a token ('1' to '4'). There the word TOKEN stands for a token of the caller's
+// role, which is none, read-only, engine or operator, and nobody is told or does what is beyond it.
+// No engine is behind them.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -11,10 +13,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
+#include "base/concat.hpp"
+#include "tools/access/tokens.hpp"
 #include "tools/router/serve/server.hpp"
 
 namespace {
@@ -24,6 +32,12 @@ using namespace aqua::router;
 void require(bool holds) {
   if (!holds) std::abort();
 }
+
+using aqua::concat;
+using aqua::access::Role;
+
+constexpr const char* kWord = "TOKEN";
+constexpr std::size_t kMostHeard = 1 << 20;
 
 struct World {
   explicit World(const std::string& tokens) {
@@ -54,7 +68,7 @@ std::string answer_to(int port, std::string_view said) {
     said.remove_prefix(static_cast<std::size_t>(n));
   }
   (void)::shutdown(client, SHUT_WR);
-  std::string heard(65536, '\0');
+  std::string heard(kMostHeard, '\0');
   std::size_t size = 0;
   while (size < heard.size()) {
     const ssize_t n = ::recv(client, heard.data() + size, heard.size() - size, 0);
@@ -69,21 +83,102 @@ std::string answer_to(int port, std::string_view said) {
   return heard;
 }
 
+// A file with a token of each role.
+struct Tokens {
+  Tokens() {
+    std::string folder = (std::filesystem::temp_directory_path() / "aqua-edge-XXXXXX").string();
+    require(::mkdtemp(folder.data()) != nullptr);
+    file = folder + "/tokens";
+    for (const Role role : {Role::read_only, Role::engine, Role::operator_})
+      of[role] = aqua::access::issue_token(file, role, "fuzzer").value();
+  }
+  std::string file;
+  std::map<Role, std::string> of{};
+};
+
+std::string with_token(std::string said, const std::string& token) {
+  for (std::size_t at = 0; !token.empty() && (at = said.find(kWord, at)) != said.npos;)
+    at = said.replace(at, std::strlen(kWord), token).find(token, at) + token.size();
+  return said;
+}
+
+struct Answer {
+  int status = 0;
+  std::string_view body{};
+};
+
+// The first reply of those that came on a connection, which it is taken off. What is left after it
+// begins with the next one: a reply to HEAD has no body, whatever length it tells.
+Answer take_answer(std::string_view& heard) {
+  require(heard.starts_with("HTTP/1.1 ") || heard.starts_with("HTTP/1.0 "));
+  Answer answer;
+  require(std::from_chars(heard.data() + 9, heard.data() + heard.size(), answer.status).ec ==
+          std::errc{});
+  const std::size_t end = heard.find("\r\n\r\n");
+  require(end != heard.npos);
+  const std::string_view head = heard.substr(0, end);
+  heard.remove_prefix(end + 4);
+  if (heard.starts_with("HTTP/1.")) return answer;
+  constexpr std::string_view kLength = "Content-Length: ";
+  std::size_t length = 0;
+  if (const std::size_t at = head.find(kLength); at != head.npos)
+    (void)std::from_chars(head.data() + at + kLength.size(), head.data() + head.size(), length);
+  answer.body = heard.substr(0, length);
+  heard.remove_prefix(answer.body.size());
+  return answer;
+}
+
+// What is told without a token.
+const std::set<std::string>& open_bodies(int port) {
+  static const std::set<std::string> bodies = [port] {
+    std::set<std::string> found{"", "{}"};  // to HEAD, and by /healthz
+    for (const char* path : {"/", "/dashboard.css", "/router.js"}) {
+      const std::string heard =
+          answer_to(port, concat("GET ", path, " HTTP/1.1\r\nHost: x\r\n\r\n"));
+      std::string_view left = heard;
+      const Answer answer = take_answer(left);
+      require(answer.status == 200 && !answer.body.empty());
+      found.emplace(answer.body);
+    }
+    return found;
+  }();
+  return bodies;
+}
+
+// Of a router that wants tokens: that the caller may be told this.
+void check_allowed(int port, const Answer& answer, Role role, std::string_view said) {
+  const bool done = answer.status / 100 == 2;
+  if (role == Role::none) require(!done || open_bodies(port).contains(std::string(answer.body)));
+  // By paths that are spelled another way /healthz is asked as well.
+  const bool asks_health = said.find("ealthz") != said.npos || said.find('%') != said.npos;
+  if (role < Role::operator_) {
+    require(!done || answer.body != "{}" || asks_health);
+    for (const char* judged : {"drains already", "does not drain", "no request is called",
+                               "no engine is called", R"(expected {\"to\")"})
+      require(answer.body.find(judged) == answer.body.npos);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static World* const open = new World("");  // NOLINT: threads of theirs run to the end
-  static World* const guarded = new World("/nonexistent/tokens");
+  static Tokens* const tokens = new Tokens;  // NOLINT: threads of the worlds run to the end
+  static World* const open = new World("");  // NOLINT
+  static World* const guarded = new World(tokens->file);
   if (size == 0) return 0;
-  const bool is_open = data[0] % 2 == 0;
-  const std::string_view said(reinterpret_cast<const char*>(data) + 1, size - 1);
-  const std::string heard = answer_to((is_open ? open : guarded)->server->port(), said);
-  if (heard.empty()) return 0;  // a fence has ended the connection
-  require(heard.starts_with("HTTP/1.1 ") || heard.starts_with("HTTP/1.0 "));
-  int status = 0;
-  require(std::from_chars(heard.data() + 9, heard.data() + heard.size(), status).ec == std::errc{});
-  require(status >= 100 && status <= 599 && status != 500);
-  // Engines, requests and moves are for holders of a token.
-  require(is_open || heard.find(R"({"engines":[)") == std::string::npos);
+  const unsigned who = static_cast<std::uint8_t>(data[0] - '0') % 5;
+  const bool is_open = who == 0;
+  const auto role = is_open ? Role::operator_ : static_cast<Role>(who - 1);
+  const std::string said =
+      with_token({reinterpret_cast<const char*>(data) + 1, size - 1}, tokens->of[role]);
+  const int port = (is_open ? open : guarded)->server->port();
+  const std::string heard = answer_to(port, said);
+  if (heard.size() == kMostHeard) return 0;  // the last reply is not whole
+  // Of nothing, a fence has ended the connection.
+  for (std::string_view left = heard; !left.empty();) {
+    const Answer answer = take_answer(left);
+    require(answer.status >= 100 && answer.status <= 599 && answer.status != 500);
+    if (!is_open) check_allowed(port, answer, role, said);
+  }
   return 0;
 }

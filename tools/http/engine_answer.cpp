@@ -16,10 +16,14 @@ std::string error_text(std::string_view body) {
     if (found->is_object() && found->contains(key)) found = &found->at(key);
   }
   if (!found->is_string()) return report::shown(body);
-  const auto& text = found->get_ref<const std::string&>();
+  return message_shown(found->get_ref<const std::string&>());
+}
+
+std::string message_shown(std::string_view message) {
   // report::shown() keeps forty characters; messages say what to do at their ends.
+  constexpr std::size_t kMost = 300;
   std::string out;
-  for (const char c : text.substr(0, 300)) out += c >= ' ' && c <= '~' ? c : '?';
+  for (const char c : message.substr(0, kMost)) out += c >= ' ' && c <= '~' ? c : '?';
   return out;
 }
 

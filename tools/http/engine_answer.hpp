@@ -13,6 +13,8 @@ namespace aqua::http {
 
 // What a person can read of an answer that is an error: its message, else its beginning.
 [[nodiscard]] std::string error_text(std::string_view body);
+// A message of an engine's as it is kept and shown: at most 300 characters, all printable.
+[[nodiscard]] std::string message_shown(std::string_view message);
 
 // The first model of /v1/models, and its longest sequence where that is told (vLLM).
 struct ModelInfo {

@@ -26,6 +26,12 @@ KvPoolOptions pool_options_of(const CacheOptions& options, const KvPoolShape& sh
   return pool;
 }
 
+// Its planes are where kernels see them.
+Layout seen_by_kernels(LayoutSpec spec) {
+  for (std::byte*& plane : spec.planes) plane = emulated::kernel_view(plane);
+  return must(Layout::make(std::move(spec)), "layout");
+}
+
 LayoutSpec own_layout(const KvPoolShape& shape, const OwnBlocks& own) {
   return {.layers = shape.layers,
           .planes_per_layer = shape.planes_per_layer,
@@ -55,14 +61,29 @@ Cache::Cache(Runtime& runtime, const CacheOptions& options, Model& model)
 }
 
 void Cache::compute_in(LayoutSpec spec) {
-  for (std::byte*& plane : spec.planes) plane = emulated::kernel_view(plane);
-  layout_.emplace(must(Layout::make(std::move(spec)), "layout"));
+  layout_.emplace(seen_by_kernels(std::move(spec)));
   model_.use(*layout_);
 }
 
-void Cache::rejoin(KvPool pool) {
-  pool_ = std::move(pool);
+void Cache::rejoin(KvPool next, const Blocks& from, const Blocks& to) {
+  copy(layout_->spec(), from, seen_by_kernels(next.layout().spec()).spec(), to);
+  pool_ = std::move(next);
   compute_in(pool_->layout().spec());
+}
+
+void Cache::copy(const LayoutSpec& from_layout, const Blocks& from, const LayoutSpec& to_layout,
+                 const Blocks& to) {
+  auto kernel = [&] {
+    for (std::size_t plane = 0; plane < from_layout.planes.size(); ++plane) {
+      for (std::size_t i = 0; i < from.size(); ++i) {
+        std::memcpy(to_layout.planes[plane] + to[i] * to_layout.block_stride,
+                    from_layout.planes[plane] + from[i] * from_layout.block_stride,
+                    layout_->plane_block_bytes());
+      }
+    }
+  };
+  must(emulated::launch(runtime_, stream_, std::move(kernel)), "copy");
+  must(emulated::synchronize(runtime_, stream_), "copy");
 }
 
 Cache::~Cache() {
@@ -76,16 +97,20 @@ std::optional<Blocks> Cache::try_take(std::size_t count) {
     if (!taken) throw example::Failure("blocks: more than this engine has");
     return *std::move(taken);
   }
+  return try_take_of(*pool_, count);
+}
+
+std::optional<Blocks> Cache::try_take_of(KvPool& pool, std::size_t count) {
   const auto begun = std::chrono::steady_clock::now();
   for (;;) {
-    auto blocks = pool_->allocate(count);
+    auto blocks = pool.allocate(count);
     if (blocks.ok()) return std::move(blocks).value();
     const auto waited = std::chrono::steady_clock::now() - begun;
-    if (keeper_is_away() && waited > kOwnPatience) return std::nullopt;
+    if (!pool.is_connected() && waited > kOwnPatience) return std::nullopt;
     if (waited > kPatience) throw example::failure("blocks", blocks.error());
     // More are asked for in the background, and come within a round trip to the keeper. The watch
     // may take the news of it.
-    (void)pool_->wait(std::chrono::milliseconds(5));
+    (void)pool.wait(std::chrono::milliseconds(5));
   }
 }
 
@@ -98,17 +123,8 @@ void Cache::release(const Blocks& blocks) {
 std::optional<std::uint32_t> Cache::copy_of(std::uint32_t block) {
   const std::optional<Blocks> taken = try_take(1);
   if (!taken) return std::nullopt;
-  const std::uint32_t copy = taken->front();
-  auto kernel = [this, block, copy] {
-    const LayoutSpec& spec = layout_->spec();
-    for (std::byte* const plane : spec.planes) {
-      std::memcpy(plane + copy * spec.block_stride, plane + block * spec.block_stride,
-                  layout_->plane_block_bytes());
-    }
-  };
-  must(emulated::launch(runtime_, stream_, std::move(kernel)), "copy");
-  must(emulated::synchronize(runtime_, stream_), "copy");
-  return copy;
+  copy(layout_->spec(), {block}, layout_->spec(), *taken);
+  return taken->front();
 }
 
 std::vector<Token> Cache::compute(std::span<const Work> work) {

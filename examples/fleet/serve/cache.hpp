@@ -50,8 +50,11 @@ class Cache {
   [[nodiscard]] const OwnBlocks* own() const { return own_ ? &*own_ : nullptr; }
   // By which the pool is joined, where it has one.
   [[nodiscard]] const KvPoolOptions& pool_options() const { return *pool_options_; }
-  // The pool is this one from now on: all blocks of the former have been released, and are gone.
-  void rejoin(KvPool pool);
+  // So many blocks of `pool`, joined by pool_options(). As try_take().
+  [[nodiscard]] static std::optional<Blocks> try_take_of(KvPool& pool, std::size_t count);
+  // Copies each block of `from` into the block of `next` at the same place of `to`. The pool is
+  // `next` from then on: whatever blocks this engine had in the former are gone.
+  void rejoin(KvPool next, const Blocks& from, const Blocks& to);
   [[nodiscard]] Stream stream() const { return stream_; }
   [[nodiscard]] std::uint32_t blocks_for(std::uint64_t tokens) const {
     return static_cast<std::uint32_t>((tokens + options_.tokens_per_block - 1) /
@@ -69,6 +72,9 @@ class Cache {
 
  private:
   void compute_in(LayoutSpec spec);
+  // Copies blocks between two layouts of one shape, both as kernels see them. Blocks for it.
+  void copy(const LayoutSpec& from_layout, const Blocks& from, const LayoutSpec& to_layout,
+            const Blocks& to);
 
   Runtime& runtime_;
   const CacheOptions options_;

@@ -121,9 +121,11 @@ struct Door::Impl {
     if (options.cache.keeper.empty()) return;  // it is of no pool
     const std::string keeper = std::filesystem::absolute(options.cache.keeper);
     server.Get("/aqua/v1/pool", [this, keeper](const httplib::Request&, httplib::Response& reply) {
+      const EngineStatus now = engine.status();
       const Json pool{{"pool", keeper + "#" + options.cache.pool},
                       {"role", options.cache.role},
-                      {"away", engine.status().keeper_away}};
+                      {"away", now.keeper_away},
+                      {"why", now.why_away}};
       reply.set_content(pool.dump(), kJson);
     });
   }

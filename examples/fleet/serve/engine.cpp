@@ -105,6 +105,7 @@ void Engine::tell_status() {
   status_.rooms = rooms_;
   status_.kept = kept_.blocks();
   status_.keeper_away = cache_.keeper_is_away();
+  status_.why_away = watch_ ? watch_->why_away() : "";
   status_.requests = sequences_.size() + incoming_.size() + waking_.size();
   if (OwnBlocks* own = cache_.own()) status_.lent_bytes = own->lent_bytes();
 }

@@ -10,7 +10,7 @@
 //
 // Where the pool's keeper dies the engine goes on with the blocks that it has. It moves nothing by
 // KV meanwhile, and counts no block that it would have to ask for. Once a keeper is there again it
-// joins the pool anew, and computes again in it what it had in the former.
+// joins the pool anew, and copies its requests' KV from the former into it.
 //
 // An engine whose KV is in memory of its own moves nothing by KV. While it has no request it lends
 // that memory; the next request wakes it by a reclaim, and begins once what it needs is back.
@@ -57,6 +57,7 @@ struct EngineStatus {
   std::uint64_t wakes = 0;  // requests that waited for lent memory
   double wake_seconds = 0;  // so long, together
   bool keeper_away = false;
+  std::string why_away{};  // why the pool could not be joined again yet; "": it was not tried
 };
 
 class Engine {
@@ -142,6 +143,7 @@ class Engine {
   // engine_keeper.cpp
   void count_blocks();
   void rejoin();
+  void watch_again();
 
   // engine_lending.cpp
   void rest();
@@ -162,7 +164,7 @@ class Engine {
   // engine_source.cpp
   void begin_move(SequenceId id, const Order& order);
   void tell(SequenceId id, migration::SourceEvent event);
-  void carry_out(SequenceId id, const migration::SourceOrder& order);
+  void carry_out(SequenceId id, const migration::SourceOrder& order, migration::SourceEvent event);
   void share(Sequence& sequence, std::uint32_t blocks);
   void close(SequenceId id);
   void release(SequenceId id);

@@ -4,12 +4,9 @@
 #include <cstdio>
 #include <utility>
 
-#include "must.hpp"
 #include "serve/engine.hpp"
 
 namespace aqua::fleet {
-
-using example::must;
 
 // The keeper is away, and the batch wants more blocks than are left. From now on no more are
 // counted on than those that are with requests, kept, or at hand. The change voids the batch.
@@ -21,29 +18,44 @@ void Engine::count_blocks() {
   set_capacity();
 }
 
-// What the pool had is with the former keeper's memory, of which nothing is handed over any more.
-// While the keeper was away the engine had but few blocks more than it used, so that little is
-// computed again. Parcels have numbers of their pool: no move may be under way.
+// What the pool had is in the former keeper's memory, of which nothing is handed over any more: the
+// requests' blocks are copied into the new pool while both are mapped. Whatever fails before that
+// leaves all as it was: a keeper that has died again has given no blocks for the copies.
+// Parcels are numbered by their pool, so that no move may be under way.
 void Engine::rejoin() {
+  if (!back_) return;
+  if (!back_->is_connected()) return watch_again();
   const bool moves = !incoming_.empty() || std::ranges::any_of(sequences_, [](const auto& entry) {
     return entry.second.source.has_value();
   });
-  if (!back_ || moves) return;
+  if (moves) return;
+  Blocks from;
+  for (const auto& [id, sequence] : sequences_)
+    from.insert(from.end(), sequence.blocks.begin(), sequence.blocks.end());
+  const std::optional<Blocks> to =
+      from.empty() ? std::optional(Blocks{}) : Cache::try_take_of(*back_, from.size());
+  if (!to) return watch_again();
   kept_.drop_all();
+  auto next = to->begin();
   for (auto& [id, sequence] : sequences_) {
-    if (sequence.blocks.empty()) continue;
-    drop_kv(sequence);
-    must(scheduler_->lost(id), "lost");
+    for (std::uint32_t& block : sequence.blocks) block = *next++;
+    sequence.shared = 0;  // the copies are this engine's alone
   }
   parcels_.clear();
   watch_.reset();
-  cache_.rejoin(std::move(*std::exchange(back_, nullptr)));
+  cache_.rejoin(std::move(*std::exchange(back_, nullptr)), from, *to);
   watch_.emplace(runtime_, cache_, options_.cache, inbox_);
   pool_blocks_ = options_.blocks;
   set_capacity();
   std::fprintf(stderr, "engine %s: joined its pool again\n", options_.cache.role.c_str());
   const std::lock_guard lock(mu_);
   ++status_.rejoins;
+}
+
+// The keeper that was there again has died as well: another one is waited for.
+void Engine::watch_again() {
+  back_.reset();
+  watch_.emplace(runtime_, cache_, options_.cache, inbox_);
 }
 
 }  // namespace aqua::fleet

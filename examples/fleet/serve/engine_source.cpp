@@ -35,6 +35,20 @@ Reason reason_of(const Error& error) {
   return {error.code == Code::resource_exhausted ? "outgrown" : "not_yet", error.message};
 }
 
+// Why the source asks who is to speak, by what made it ask; nullopt: it knows nothing.
+std::optional<Reason> reason_to_ask(SourceEvent event) {
+  switch (event) {
+    case SourceEvent::destination_died:
+      return fleet::reason_of(migration::Stays::destination_died);
+    case SourceEvent::timed_out:
+      return fleet::reason_of(migration::Stays::timed_out);
+    case SourceEvent::lost:
+      return fleet::reason_of(migration::Stays::lost);
+    default:
+      return std::nullopt;
+  }
+}
+
 std::string state_of(std::span<const Token> ids) {
   std::string bytes(ids.size_bytes(), '\0');
   if (!ids.empty()) std::memcpy(bytes.data(), ids.data(), bytes.size());
@@ -156,13 +170,13 @@ void Engine::go_on_with_moves() {
 void Engine::tell(SequenceId id, SourceEvent event) {
   Sequence& sequence = sequences_.at(id);
   const auto orders = must(sequence.source->move.on(event, computed(id)), "move");
-  for (const migration::SourceOrder& order : orders) carry_out(id, order);
+  for (const migration::SourceOrder& order : orders) carry_out(id, order, event);
   if (const auto found = sequences_.find(id); found != sequences_.end()) {
     if (found->second.source && found->second.source->move.over()) found->second.source.reset();
   }
 }
 
-void Engine::carry_out(SequenceId id, const migration::SourceOrder& order) {
+void Engine::carry_out(SequenceId id, const migration::SourceOrder& order, SourceEvent event) {
   Sequence& sequence = sequences_.at(id);
   switch (order.what) {
     case SourceCommand::copy:
@@ -180,7 +194,8 @@ void Engine::carry_out(SequenceId id, const migration::SourceOrder& order) {
       return release(id);
     case SourceCommand::ask:
       steps_.reached("asking");
-      return sequence.out->say(cache_.keeper_is_away() ? asked_event(no_keeper()) : asked_event());
+      return sequence.out->say(
+          asked_event(cache_.keeper_is_away() ? no_keeper() : reason_to_ask(event)));
     case SourceCommand::free:
       return depart(id);
     case SourceCommand::report:

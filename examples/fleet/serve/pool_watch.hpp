@@ -2,14 +2,16 @@
 // PoolWatch waits for the pool in the engine's place, and tells its inbox. It also ends, by name,
 // parcels that were withdrawn and that nobody took: where their taker died, that is only possible
 // once its end is proven. Once the keeper is away it tries to join the pool anew, and hands the
-// pool over to the inbox; then it has ended.
+// pool over to the inbox; if that keeper dies as well it says so, and has ended.
 //
 // Threads: one of its own; every method any.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -55,9 +57,15 @@ class PoolWatch {
     const std::lock_guard lock(mu_);
     swept_.erase(parcel);
   }
+  // Why the pool could not be joined again when that was tried last; "": it was not. A change is
+  // news of the pool.
+  [[nodiscard]] std::string why_away() {
+    const std::lock_guard lock(mu_);
+    return why_away_;
+  }
 
  private:
-  static constexpr std::chrono::milliseconds kPatience{100};
+  static constexpr std::chrono::milliseconds kPatience{100}, kMostPatience{6400};
   struct ById {
     bool operator()(const ParcelHead& a, const ParcelHead& b) const {
       return std::tie(a.id, a.turn) < std::tie(b.id, b.turn);
@@ -78,15 +86,42 @@ class PoolWatch {
       }
     }
     inbox_.post(PoolNews{});
+    join_again();
+  }
+
+  // The former mapping stays until the engine has let go of it, so that for a moment there has to
+  // be memory for both pools. What another try at once would not change is tried ever more seldom.
+  void join_again() {
+    auto patience = kPatience;
     while (!over_) {
-      // The former mapping stays until the engine has let go of it, so that for a moment this
-      // process has both.
       auto pool = KvPool::attach(runtime_, join_);
-      if (pool.ok())
-        return inbox_.post(PoolBack{std::make_shared<KvPool>(std::move(pool).value())});
+      tell(pool.ok() ? "" : pool.error().message);
+      if (pool.ok()) return hand_over(std::make_shared<KvPool>(std::move(pool).value()));
+      const bool none_listens = pool.error().code == Code::unavailable;
+      patience = none_listens ? kPatience : std::min(2 * patience, kMostPatience);
       std::unique_lock lock(mu_);
-      changed_.wait_for(lock, kPatience, [this] { return over_.load(); });
+      changed_.wait_for(lock, patience, [this] { return over_.load(); });
     }
+  }
+
+  // The engine may have to wait before it takes the pool. It is told if the keeper dies meanwhile.
+  void hand_over(const std::shared_ptr<KvPool>& pool) {
+    inbox_.post(PoolBack{pool});
+    std::unique_lock lock(mu_);
+    while (!over_ && pool->is_connected())
+      changed_.wait_for(lock, kPatience, [this] { return over_.load(); });
+    if (!over_) inbox_.post(PoolNews{});
+  }
+
+  void tell(const std::string& why) {
+    {
+      const std::lock_guard lock(mu_);
+      if (why == std::exchange(why_away_, why)) return;
+    }
+    if (!why.empty())
+      std::fprintf(stderr, "engine %s: cannot join its pool: %s\n", options_.role.c_str(),
+                   why.c_str());
+    inbox_.post(PoolNews{});
   }
 
   Runtime& runtime_;
@@ -98,6 +133,7 @@ class PoolWatch {
   std::mutex mu_;
   std::condition_variable changed_;
   std::set<ParcelHead, ById> swept_{};
+  std::string why_away_{};
   std::thread thread_;
 };
 

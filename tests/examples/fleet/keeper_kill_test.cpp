@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/examples/fleet/rig.hpp"
+#include "tools/http/http_client.hpp"
 
 namespace aqua::fleet::test {
 namespace {
@@ -20,6 +21,13 @@ using router::test::request_of;
 // Whether the router has heard from both engines that their pool is away, or that it is not.
 bool both_say(const RouterProcess& router, bool away) {
   return router.engine("a").at("pool_away") == away && router.engine("b").at("pool_away") == away;
+}
+
+// What the engine says of its pool.
+Json pool_of(const FleetEngine& engine) {
+  http::HttpClient client(http::parse_url(engine.url()).value(), {});
+  const auto reply = client.get("/aqua/v1/pool");
+  return reply.ok() ? Json::parse(reply->body) : Json();
 }
 
 TEST(DeathOfTheKeeper, EndsMovesByKvAndNoAnswerUntilAnotherIsThere) {
@@ -63,6 +71,33 @@ TEST(DeathOfTheKeeper, EndsMovesByKvAndNoAnswerUntilAnotherIsThere) {
   EXPECT_TRUE(becomes([&] { return keeper.holds_nothing(); }));
 }
 
+// What its router knew of the pool when the answer began is old by then.
+TEST(DeathOfTheKeeper, LeavesNoAnswerThatBeganWithoutItToMoveByTokens) {
+  constexpr std::uint32_t kTokens = 600;
+  Keeper keeper;
+  const std::vector<std::string> pace{"--iteration-ms", "10"};
+  const FleetEngine a(keeper, "a", pace), b(keeper, "b", pace);
+  const RouterProcess router({a.url(), b.url()}, {"--health", "50"});
+  EXPECT_TRUE(becomes([&] { return both_say(router, false); }));
+  keeper.kill();
+  EXPECT_TRUE(becomes([&] { return both_say(router, true); }));
+  std::atomic<bool> begun{false};
+  auto answer = std::async(std::launch::async, [&] {
+    return ask(router.url(), request_of(prompt_of(3), 3, kTokens), "/v1/completions",
+               [&](const Answer& so_far) {
+                 begun = !so_far.ids.empty();
+                 return true;
+               });
+  });
+  EXPECT_TRUE(becomes([&] { return begun.load(); }));
+  keeper.start_again();
+  EXPECT_TRUE(becomes([&] { return both_say(router, false); }));
+  EXPECT_TRUE(move_the_only_one(router));
+  EXPECT_TRUE(becomes([&] { return moves_done(router, "kv") == 1; }));
+  EXPECT_EQ(moves_done(router, "tokens"), 0);
+  EXPECT_EQ(answer.get(), reference_answer(prompt_of(3), 3, kTokens));
+}
+
 // A member of a pool has 64 to 128 blocks of 16 tokens at hand. Four answers of 660 tokens, prompts
 // included, need 168 and one needs 42: they take turns. They take six seconds at least, so
 // that the keeper dies long before their ends.
@@ -94,6 +129,82 @@ TEST(DeathOfTheKeeper, LeavesAnEngineTheBlocksThatItHas) {
   EXPECT_EQ(ask(engine.url(), request_of(prompt_of(6), 6, 100)),
             reference_answer(prompt_of(6), 6, 100));
   EXPECT_TRUE(becomes([&] { return engine.holds_nothing(); }));
+}
+
+// Three answers have more blocks than a member of a new pool has at hand, and go on with the KV
+// that they have. Later keepers die while the engine is about to join their pool, or has just done
+// so: then there may be no block for a further token, and some are computed again.
+TEST(DeathOfTheKeeper, IsOutlivedByAnswersHoweverOftenItComes) {
+  constexpr std::uint32_t kPrompt = 700, kTokens = 800, kBegun = 50;
+  const auto prompt = [](std::uint32_t i) { return router::test::some_prompt(i, kPrompt); };
+  Keeper keeper;
+  const FleetEngine engine(keeper, "a", {"--iteration-ms", "10"});
+  std::atomic<int> begun{0}, ended{0};
+  std::vector<std::future<Answer>> answers;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    answers.push_back(std::async(std::launch::async, [&, i] {
+      Answer answer = ask(engine.url(), request_of(prompt(i), i, kTokens), "/v1/completions",
+                          [&](const Answer& so_far) {
+                            if (so_far.ids.size() == kBegun) ++begun;
+                            return true;
+                          });
+      ++ended;
+      return answer;
+    }));
+  }
+  EXPECT_TRUE(becomes([&] { return begun == 3; }));
+  keeper.kill();
+  EXPECT_TRUE(becomes([&] { return engine.metric("fleet_keeper_away") == 1; }));
+  keeper.start_again();
+  EXPECT_TRUE(becomes([&] { return engine.metric("fleet_rejoins_total") == 1; }));
+  EXPECT_EQ(engine.metric("fleet_prefilled_tokens_total"), 3 * kPrompt);
+  keeper.kill();
+  for (int deaths = 0; deaths < 4; ++deaths) {
+    keeper.start_again();
+    EXPECT_TRUE(becomes([&] { return keeper.has_pools(); }));
+    keeper.kill();
+  }
+  keeper.start_again();
+  EXPECT_TRUE(becomes([&] {
+    return engine.metric("fleet_keeper_away") == 0 && engine.metric("fleet_rejoins_total") >= 2;
+  }));
+  EXPECT_EQ(ended, 0) << "they are not to end before";
+  for (std::uint32_t i = 0; i < 3; ++i)
+    EXPECT_EQ(answers[i].get(), reference_answer(prompt(i), i, kTokens)) << i;
+  EXPECT_TRUE(becomes([&] { return engine.holds_nothing() && keeper.holds_nothing(); }));
+}
+
+// Parcels are of one pool: what is on its way here has come, or is given up, before another is
+// joined. The next keeper may die meanwhile.
+TEST(DeathOfTheKeeper, IsFollowedByAnotherPoolOnceNoMoveIsUnderWay) {
+  Keeper keeper;
+  const FleetEngine engine(keeper, "a", {"--iteration-ms", "5"});
+  http::HttpClient client(http::parse_url(engine.url()).value(), {});
+  Json body = request_of(prompt_of(1), 1, 500);
+  body["aqua"] = {{"request", "r"}, {"turn", 2}, {"answered", 10}, {"receive", true}};
+  const auto move = std::async(std::launch::async, [&, text = body.dump()] {
+    (void)client.post("/v1/completions", text,
+                      [](std::string_view, auto) { return http::Heard::something; });
+  });
+  EXPECT_TRUE(becomes([&] { return engine.metric("fleet_blocks_of_rooms") > 0; }));
+  for (int deaths = 0; deaths < 2; ++deaths) {
+    keeper.kill();
+    keeper.start_again();
+    EXPECT_TRUE(becomes([&] { return keeper.has_pools(); }));
+    EXPECT_EQ(ask(engine.url(), request_of(prompt_of(6), 6, 20)),
+              reference_answer(prompt_of(6), 6, 20));
+    EXPECT_EQ(engine.metric("fleet_rejoins_total"), 0);
+  }
+  keeper.kill();
+  EXPECT_TRUE(becomes([&] { return pool_of(engine).value("why", "").starts_with("keeper: "); }));
+  keeper.start_again();
+  client.stop();
+  EXPECT_TRUE(becomes([&] { return engine.metric("fleet_rejoins_total") == 1; }));
+  EXPECT_EQ(pool_of(engine).value("why", "?"), "");
+  EXPECT_EQ(engine.metric("fleet_keeper_away"), 0);
+  EXPECT_EQ(ask(engine.url(), request_of(prompt_of(6), 6, 20)),
+            reference_answer(prompt_of(6), 6, 20));
+  EXPECT_TRUE(becomes([&] { return engine.holds_nothing() && keeper.holds_nothing(); }));
 }
 
 }  // namespace

@@ -57,6 +57,11 @@ void Keeper::kill() {
   EXPECT_EQ(child_->wait(), 128 + SIGKILL);
 }
 
+bool Keeper::has_pools() const {
+  const auto pools = list_pools(socket());
+  return pools.ok() && !pools->empty();
+}
+
 bool Keeper::holds_nothing() const {
   const auto pools = list_pools(socket());
   if (!pools.ok()) return false;

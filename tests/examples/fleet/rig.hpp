@@ -46,6 +46,8 @@ class Keeper {
   // Whether nothing of any request is left in the pool: no parcel waits, nothing is shared. The
   // blocks that members have ahead are theirs.
   [[nodiscard]] bool holds_nothing() const;
+  // Whether a member has joined one.
+  [[nodiscard]] bool has_pools() const;
   // By SIGKILL; its pools end with it.
   void kill();
   // Another one, at the same socket.

@@ -27,11 +27,12 @@ class EarlyMove : public ::testing::Test {
  protected:
   void start(std::chrono::milliseconds hold) {
     std::vector<EngineDoor> doors;
-    for (ScriptedEngine* engine : {&a_, &b_}) {
+    for (ScriptedEngine* engine : {a_.get(), b_.get()}) {
       const std::string name(1, "ab"[doors.size()]);
       engine->be({.pool = Json{{"pool", "p"}, {"role", name}}.dump()});
       engine->script({}, [this, engine](std::uint32_t token) -> std::string {
-        if (source_ == nullptr) source_ = engine;
+        if (dies_ == engine) return "cut";
+        if (source_ == dies_) source_ = engine;
         if (source_ != engine)
           return "data: {\"aqua\":{\"event\":\"failed\",\"reason\":\"no_room\"}}\n\n";
         if (token > 0 && token < kEarlyTokens - 1) return "";
@@ -41,13 +42,15 @@ class EarlyMove : public ::testing::Test {
       engine->obey([](const Json&) { return 200; });
       doors.push_back(parse_engine(name + "=" + engine->url()).value());
     }
-    fleet_ = Fleet::open({}, std::move(doors)).value();
+    FleetOptions options;
+    options.health = std::chrono::milliseconds(20);
+    fleet_ = Fleet::open(options, std::move(doors)).value();
     EXPECT_TRUE(becomes([&] {
       return std::ranges::all_of(fleet_->engines(), [](auto& one) { return one.state == "up"; });
     }));
     answer_ = std::async(std::launch::async, [this, hold] { return converse(hold); });
     EXPECT_TRUE(becomes([&] { return source_ != nullptr; }));
-    ASSERT_TRUE(fleet_->move("cmpl-1", source_ == &a_ ? "b" : "a").ok());
+    ASSERT_TRUE(fleet_->move("cmpl-1", source_ == a_.get() ? "b" : "a").ok());
     const int before = looks_;
     EXPECT_TRUE(becomes([&] { return looks_ > before + 1; })) << "it has the order by then";
   }
@@ -72,7 +75,10 @@ class EarlyMove : public ::testing::Test {
     return ids;
   }
   [[nodiscard]] RequestView request() const { return fleet_->requests().at(0); }
-  [[nodiscard]] int asked_of_the_other() const { return source_ == &a_ ? b_.asked : a_.asked; }
+  // Where it is ordered to.
+  [[nodiscard]] std::unique_ptr<ScriptedEngine>& the_other() {
+    return source_ == a_.get() ? b_ : a_;
+  }
   void expect_the_answer() {
     begins_ = ends_ = true;
     EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kEarlyTokens).ids);
@@ -81,8 +87,9 @@ class EarlyMove : public ::testing::Test {
   std::atomic<bool> begins_{false}, ends_{false};
   std::atomic<bool> leaves_{false};  // the client
   std::atomic<int> looks_{0};
-  std::atomic<ScriptedEngine*> source_{nullptr};
-  ScriptedEngine a_, b_;
+  std::atomic<ScriptedEngine*> source_{nullptr}, dies_{nullptr};
+  std::unique_ptr<ScriptedEngine> a_ = std::make_unique<ScriptedEngine>();
+  std::unique_ptr<ScriptedEngine> b_ = std::make_unique<ScriptedEngine>();
   Counters counters_;
   std::unique_ptr<Fleet> fleet_;
   const std::vector<TokenId> prompt_ = some_prompt(9, 30);
@@ -92,7 +99,7 @@ class EarlyMove : public ::testing::Test {
 TEST_F(EarlyMove, WaitsForTheFirstToken) {
   start(std::chrono::minutes(1));
   EXPECT_NE(request().moves_to, "");
-  EXPECT_EQ(asked_of_the_other(), 0);
+  EXPECT_EQ(the_other()->asked, 0);
   begins_ = true;
   EXPECT_TRUE(becomes([&] { return request().failed_as == "no_room"; })) << "it was asked then";
   expect_the_answer();
@@ -103,8 +110,30 @@ TEST_F(EarlyMove, WaitsNoLongerThanAMoveMay) {
   EXPECT_TRUE(becomes([&] { return request().failed_as == "not_yet"; }));
   EXPECT_EQ(request().moves_to, "");
   expect_the_answer();
-  EXPECT_EQ(asked_of_the_other(), 0);
+  EXPECT_EQ(the_other()->asked, 0);
   EXPECT_EQ(fleet_->counts().moves.failed(migration::Kind::kv), 1U);
+}
+
+TEST_F(EarlyMove, IsOverWhereItsDestinationGoesDownFirst) {
+  start(std::chrono::minutes(1));
+  the_other().reset();
+  EXPECT_TRUE(becomes([&] { return request().failed_as == "died"; }));
+  EXPECT_EQ(request().moves_to, "");
+  expect_the_answer();
+  const auto moves = fleet_->last_moves();
+  ASSERT_EQ(moves.size(), 1U);
+  EXPECT_EQ(moves[0].to, source_ == a_.get() ? "b" : "a");
+}
+
+// The request begins anew on the other engine, where it was to go.
+TEST_F(EarlyMove, IsOverWhereItsSourceDiesFirst) {
+  start(std::chrono::minutes(1));
+  dies_ = source_.load();
+  EXPECT_TRUE(becomes([&] { return source_ != dies_; }));
+  expect_the_answer();
+  EXPECT_EQ(fleet_->counts().moves.of(migration::Kind::kv, MoveEnd::died), 1U);
+  EXPECT_EQ(fleet_->last_moves().size(), 1U);
+  EXPECT_EQ(fleet_->counts().recoveries, 1U);
 }
 
 TEST_F(EarlyMove, IsNoFailureWhereTheClientGoesFirst) {

@@ -148,7 +148,15 @@ TEST(Fleet, APlanMovesARequestByTokensAfterItsMoveByKvHasFailedForGood) {
   const auto by_kv = await(*mail, OrderKind::move);
   ASSERT_TRUE(by_kv);
   EXPECT_FALSE(by_kv->by_tokens);
-  fleet->move_over(id, by_kv->plan, migration::Kind::kv, MoveEnd::not_yet);
+  std::uint64_t waits = by_kv->plan;
+  for (int times = 0; times < 3; ++times) {
+    fleet->move_over(id, waits, migration::Kind::kv, MoveEnd::not_yet, "it did not begin", false);
+    const auto later = await(*mail, OrderKind::move);
+    ASSERT_TRUE(later);
+    EXPECT_FALSE(later->by_tokens) << "that it did not begin says nothing";
+    waits = later->plan;
+  }
+  fleet->move_over(id, waits, migration::Kind::kv, MoveEnd::not_yet);
   const auto soon = await(*mail, OrderKind::move);
   ASSERT_TRUE(soon);
   EXPECT_FALSE(soon->by_tokens) << "what passes is tried again";
@@ -217,6 +225,7 @@ TEST(Fleet, AMoveThatIsOverIsShownWithItsReason) {
   fleet->move_over(id, 0, migration::Kind::kv, MoveEnd::ended, "not asked for");
   const auto moves = fleet->last_moves();
   ASSERT_EQ(moves.size(), 2U);
+  EXPECT_GT(moves[0].number, moves[1].number);
   EXPECT_EQ(moves[0].end, MoveEnd::ended);
   EXPECT_EQ(moves[0].why, "") << "it is no failure";
   EXPECT_EQ(moves[1].end, MoveEnd::no_room);
@@ -234,6 +243,47 @@ TEST(Fleet, AMoveThatIsOverIsShownWithItsReason) {
                            R"(aqua_router_move_failures_total{kind="kv",reason="no_room"} 1)"})
     EXPECT_NE(metrics.find(line), std::string::npos) << line << " in\n" << metrics;
   fleet->leave(id);
+}
+
+TEST(Fleet, AMoveIsShownWithBothEnginesThoughOneHasGoneDown) {
+  ScriptedEngine a;
+  auto b = std::make_unique<ScriptedEngine>();
+  FleetOptions options;
+  options.health = std::chrono::milliseconds(20);
+  const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b->url())}).value();
+  ASSERT_TRUE(becomes([&] {
+    return std::ranges::all_of(fleet->engines(), [](const auto& one) { return one.state == "up"; });
+  }));
+  auto mail = std::make_shared<Mailbox>(100);
+  ASSERT_TRUE(fleet->drain("b").ok());
+  const auto id = fleet->arrive({.name = "r", .tokens = 10, .mail = mail}).value();
+  ASSERT_TRUE(await(*mail, OrderKind::place));
+  ASSERT_TRUE(fleet->resume("b").ok());
+  ASSERT_TRUE(fleet->move("r", "b").ok());
+  b.reset();
+  ASSERT_TRUE(await(*mail, OrderKind::gone));
+  fleet->move_over(id, 0, migration::Kind::tokens, MoveEnd::died, "engine b is gone");
+  const auto moves = fleet->last_moves();
+  ASSERT_EQ(moves.size(), 1U);
+  EXPECT_EQ(moves[0].from, "a");
+  EXPECT_EQ(moves[0].to, "b");
+  fleet->leave(id);
+}
+
+TEST(Fleet, TheLargestRequestsAreListedWhereFewAreAskedFor) {
+  const std::vector<RequestView> all{{.name = "small", .tokens = 5},
+                                     {.name = "large", .tokens = 70},
+                                     {.name = "other", .tokens = 30}};
+  const Json few = Json::parse(request_list(all, 2));
+  EXPECT_EQ(few.at("total"), 3);
+  ASSERT_EQ(few.at("requests").size(), 2U);
+  EXPECT_EQ(few.at("requests")[0].at("name"), "large");
+  EXPECT_EQ(few.at("requests")[1].at("name"), "other");
+  EXPECT_EQ(Json::parse(request_list(all)).at("requests").size(), 3U);
+  EXPECT_EQ(parse_most("2").value(), 2U);
+  EXPECT_EQ(parse_most("").value(), std::nullopt);
+  for (const char* most : {"x", "-1", "2x", "99999999999999999999"})
+    EXPECT_EQ(parse_most(most).error().code, Code::invalid_argument) << most;
 }
 
 // One engine of the pool does not do it and another is of no pool: whichever can does.

@@ -53,6 +53,11 @@ TEST(KvMoves, WordsAreReadAndTokensAreNone) {
   ASSERT_TRUE(full.ok() && *full);
   EXPECT_EQ((*full)->reason, MoveEnd::no_room);
   EXPECT_FALSE((*said(R"({"aqua":{"event":"failed","reason":"tired"}})"))->reason);
+  const std::string long_why =
+      R"({"aqua":{"event":"failed","why":"a\nb)" + std::string(2000, 'x') + "\"}}";
+  const auto cut = said(long_why.c_str());
+  ASSERT_TRUE(cut.ok() && *cut);
+  EXPECT_EQ((*cut)->why, "a?b" + std::string(297, 'x'));
   EXPECT_EQ((*said(R"({"aqua":{"event":"asked"}})"))->what, What::asked);
   EXPECT_EQ((*said(R"({"aqua":{"event":"reported"}})"))->what, What::reported);
   for (const char* data : {"[DONE]", R"({"choices":[]})", R"({"choices":[{"text":"\"aqua\""}]})"}) {

@@ -62,12 +62,18 @@ class UnheardOrders : public ::testing::Test {
     std::unique_lock lock(mu_);
     if (token == kBeforeHold && asks_ > 0) return --asks_, word(R"({"event":"asked"})");
     if (token != holds_at_ || resumed_) return "";
+    if (abandoned_) {
+      resumed_ = true;
+      return word(R"({"event":"reported","reason":"died","why":"it heard so"})");
+    }
     changed_.wait_for(lock, std::chrono::milliseconds(20));
     return kBusy;
   }
   std::string keep_room() {
     std::unique_lock lock(mu_);
     if (!std::exchange(reserved_, true)) return word(R"({"event":"reserved","room_tokens":1000})");
+    if (fails_ && !orders_.empty() && !std::exchange(failed_, true))
+      return word(R"({"event":"failed","reason":"no_room","why":"others came first"})");
     changed_.wait_for(lock, std::chrono::milliseconds(20));
     return kBusy;
   }
@@ -88,6 +94,8 @@ class UnheardOrders : public ::testing::Test {
         resumed_ = true;
       }
     }
+    abandoned_ = abandoned_ || order.at("order") == "abandon";
+    if (order.at("order") == "move" && answers_move_ != 0) return answers_move_;
     // It has the order, and its answer does not come.
     if (order.at("order") == "move") changed_.wait(lock, [this] { return over_; });
     return 200;
@@ -105,7 +113,10 @@ class UnheardOrders : public ::testing::Test {
   std::vector<Json> orders_{};
   bool reserved_ = false, resumed_ = false, over_ = false;
   bool asks_after_resume_ = false, sleeps_ = false, answers_ = false;
-  int asks_ = 0;  // before its token kBeforeHold
+  bool fails_ = false, failed_ = false;  // the destination, once the source has its order
+  bool abandoned_ = false;               // the source was told so
+  int answers_move_ = 0;                 // a status; 0: it does not
+  int asks_ = 0;                         // before its token kBeforeHold
   std::uint32_t holds_at_ = kBeforeHold;
   int loses_ = 0;  // orders to resume
   int swept_ = 0;
@@ -143,6 +154,30 @@ TEST_F(UnheardOrders, WhyAMoveFailedIsTold) {
   EXPECT_TRUE(becomes([&] { return request().at("move_failed") != ""; }));
   EXPECT_EQ(request().at("move_failed"), std::string("engine ") + to + ": it kept no room in time");
   EXPECT_TRUE(orders().empty()) << "the source never knew";
+}
+
+// Its last words may be on their way: had they come in time, the answer would have ended first.
+TEST_F(UnheardOrders, ASourceThatDoesNotKnowTheAttemptHasNotEndedItForThat) {
+  {
+    const std::lock_guard lock(mu_);
+    answers_move_ = 404;
+  }
+  order_move();
+  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kUnheardTokens));
+  EXPECT_EQ(router_->metric("aqua_router_moves_total", "ended"), 0);
+  EXPECT_EQ(router_->metric("aqua_router_move_failures_total", "refused"), 1);
+}
+
+TEST_F(UnheardOrders, AMoveFailsForWhatItsDestinationSaidFirst) {
+  {
+    const std::lock_guard lock(mu_);
+    answers_move_ = 200;
+    fails_ = true;
+  }
+  order_move();
+  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kUnheardTokens));
+  EXPECT_EQ(router_->metric("aqua_router_move_failures_total", "no_room"), 1);
+  EXPECT_EQ(router_->metric("aqua_router_move_failures_total", "died"), 0);
 }
 
 // It may hold the request: it is told until it has heard.

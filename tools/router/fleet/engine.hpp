@@ -19,7 +19,8 @@
 
 namespace aqua::router {
 
-// Where it is and how it is spoken to: the same for as long as it is up, but for its pool.
+// Where it is and how it is spoken to: the same for as long as it is up, but for `kv.away`. Whoever
+// keeps a copy has that as it was when the copy was made.
 struct EngineDoor {
   std::string name{};
   http::EngineUrl url{};
@@ -30,10 +31,13 @@ struct EngineDoor {
   PoolDoor kv{};
 };
 
-// Whether KV can be handed over from one to the other.
+// Whether they are two members of one pool, whose keeper may be away.
+[[nodiscard]] inline bool are_of_one_pool(const EngineDoor& a, const EngineDoor& b) {
+  return !a.kv.pool.empty() && a.kv.pool == b.kv.pool && a.kv.role != b.kv.role;
+}
+// Whether KV can be handed over from one to the other now.
 [[nodiscard]] inline bool share_a_pool(const EngineDoor& a, const EngineDoor& b) {
-  return !a.kv.pool.empty() && a.kv.pool == b.kv.pool && a.kv.role != b.kv.role && !a.kv.away &&
-         !b.kv.away;
+  return are_of_one_pool(a, b) && !a.kv.away && !b.kv.away;
 }
 
 // What it says of itself.

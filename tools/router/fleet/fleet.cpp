@@ -73,6 +73,16 @@ void Fleet::place(RequestId id, EngineId engine) {
   order(id, OrderKind::place, engine);
 }
 
+// By KV, unless `by_tokens`, where the engines can hand it over now.
+void Fleet::order_move(RequestId id, Request& request, EngineId to, std::uint64_t plan,
+                       bool by_tokens) {
+  request.to = to;
+  request.ordered = Clock::now();
+  request.ordered_from = name_of(request.at);
+  request.ordered_to = name_of(to);
+  order(id, OrderKind::move, to, plan, by_tokens || !share_a_pool_now(request.at, to));
+}
+
 // Has the packer place it. Nothing has changed after an error.
 Result<void> Fleet::settle(RequestId id, Request& request) {
   const bool any_up = std::ranges::any_of(
@@ -167,7 +177,7 @@ RequestId Fleet::again(RequestId old, const std::string& name, FaultKind kind,
 }
 
 void Fleet::move_over(RequestId id, std::uint64_t plan, migration::Kind kind, MoveEnd end,
-                      const std::string& why) {
+                      const std::string& why, bool begun) {
   const bool done = end == MoveEnd::done;
   const MutexLock lock(mu_);
   counts_.moves.add(kind, end);
@@ -175,9 +185,10 @@ void Fleet::move_over(RequestId id, std::uint64_t plan, migration::Kind kind, Mo
   const auto found = requests_.find(id);
   if (found != requests_.end()) {
     Request& request = found->second;
-    last_moves_.push_front({.request = request.who.name,
-                            .from = name_of(request.at),
-                            .to = name_of(request.to),
+    last_moves_.push_front({.number = ++moves_over_,
+                            .request = request.who.name,
+                            .from = request.ordered_from,
+                            .to = request.ordered_to,
                             .why = is_failure(end) ? why : "",
                             .kind = kind,
                             .end = end,
@@ -188,7 +199,7 @@ void Fleet::move_over(RequestId id, std::uint64_t plan, migration::Kind kind, Mo
     if (last_moves_.size() > kLastMoves) last_moves_.pop_back();
     request.move_failed = is_failure(end) ? why : "";
     request.last_move = end;
-    request.next_move = next_by(request.next_move, kind, end);
+    if (begun) request.next_move = next_by(request.next_move, kind, end);
     if (plan == 0 && done && !request.pinned) {
       (void)packer_->ended(id);
       request.pinned = true;
@@ -253,10 +264,7 @@ Result<void> Fleet::move(const std::string& name, const std::string& to, bool by
   if (request.at == packing::no_engine) return refuse("it waits for a place");
   if (request.to != packing::no_engine) return refuse("it moves already");
   if (request.at == engine->id) return refuse("it is there");
-  request.to = engine->id;
-  request.ordered = Clock::now();
-  order(found->first, OrderKind::move, engine->id, 0,
-        by_tokens || !share_a_pool_now(request.at, engine->id));
+  order_move(found->first, request, engine->id, 0, by_tokens);
   return {};
 }
 

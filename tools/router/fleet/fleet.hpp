@@ -74,6 +74,7 @@ struct RequestView {
 };
 // A move that is over, as operators are shown it.
 struct MoveView {
+  std::uint64_t number = 0;  // rises with each move that is over
   std::string request{}, from{}, to{};
   std::string why{};  // where it failed
   migration::Kind kind = migration::Kind::kv;
@@ -119,9 +120,10 @@ class Fleet {
   void fault(packing::RequestId request, const std::string& engine, FaultKind kind,
              const std::string& why);
   // The move by `plan` is over; 0: an operator's. `kind`: as it was made, or meant to be. `why` it
-  // failed, for operators.
+  // failed, for operators. `begun`: false where it only waited for the answer's first token, which
+  // says nothing against moves by KV.
   void move_over(packing::RequestId request, std::uint64_t plan, migration::Kind kind, MoveEnd end,
-                 const std::string& why = {});
+                 const std::string& why = {}, bool begun = true);
   // The request's engine has died, and it goes on at `engine`, which had its KV: plans leave it
   // there.
   void goes_on_at(packing::RequestId request, const std::string& engine);
@@ -167,7 +169,9 @@ class Fleet {
     packing::EngineId at{}, to{};
     std::string move_failed{};
     MoveEnd last_move = MoveEnd::done;
-    Clock::time_point ordered{};    // its last move
+    // Its last move. The engines' names are kept: `at` and `to` are cleared where one goes down.
+    Clock::time_point ordered{};
+    std::string ordered_from{}, ordered_to{};
     MoveBy next_move = MoveBy::kv;  // a plan's
     bool pinned = false;            // an operator's
     bool parked = false;            // larger than every engine while some are shy
@@ -201,6 +205,8 @@ class Fleet {
   [[nodiscard]] Result<void> settle(packing::RequestId id, Request& request) AQUA_REQUIRES(mu_);
   void begin_anew(packing::RequestId id, Request& request) AQUA_REQUIRES(mu_);
   void place(packing::RequestId id, packing::EngineId engine) AQUA_REQUIRES(mu_);
+  void order_move(packing::RequestId id, Request& request, packing::EngineId to, std::uint64_t plan,
+                  bool by_tokens) AQUA_REQUIRES(mu_);
   void order(packing::RequestId id, OrderKind kind, packing::EngineId engine,
              std::uint64_t plan = 0, bool by_tokens = false) AQUA_REQUIRES(mu_);
 
@@ -222,6 +228,7 @@ class Fleet {
   std::vector<PendingMove> pending_ AQUA_GUARDED_BY(mu_);                    // of later stages
   std::map<packing::RequestId, std::uint32_t> moving_ AQUA_GUARDED_BY(mu_);  // their stages
   std::deque<MoveView> last_moves_ AQUA_GUARDED_BY(mu_);                     // the latest first
+  std::uint64_t moves_over_ AQUA_GUARDED_BY(mu_) = 0;
   std::string model_ AQUA_GUARDED_BY(mu_);
   std::vector<TokenId> fingerprint_ AQUA_GUARDED_BY(mu_);
   std::shared_ptr<const EngineDoor> first_ AQUA_GUARDED_BY(mu_);  // that told of the model

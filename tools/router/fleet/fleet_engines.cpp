@@ -86,8 +86,9 @@ void Fleet::seen(EngineId id, EngineFacts facts) {
   changed_.notify_all();
 }
 
-// The keeper of a pool may go and come back while its engines are up. Who has none is not asked:
-// it does not know the path. No answer says nothing new; health is asked for beside.
+// The keeper of a pool may go and come back while its engines are up. An engine of no pool is not
+// asked: it does not know the path. Where no answer comes, the pool stays as it was told last; that
+// an engine is down shows by its health.
 void Fleet::ask_pool_again(EngineId id, const std::stop_token& stop) {
   std::shared_ptr<const EngineDoor> before;
   {

@@ -87,11 +87,8 @@ void Fleet::begin_move(const PendingMove& pending) {
     (void)packer_->moved(move.request, pending.plan);
     return;
   }
-  request.to = move.to;
-  request.ordered = Clock::now();
   moving_[move.request] = move.stage;
-  order(move.request, OrderKind::move, move.to, pending.plan,
-        request.next_move == MoveBy::tokens || !share_a_pool_now(request.at, move.to));
+  order_move(move.request, request, move.to, pending.plan, request.next_move == MoveBy::tokens);
 }
 
 }  // namespace aqua::router

@@ -31,8 +31,10 @@
 namespace aqua::router {
 
 struct ConversationOptions {
-  std::chrono::seconds silence{60};         // of an engine, after which its attempt has died
-  std::chrono::milliseconds hold{2000};     // that a move may keep the client waiting
+  std::chrono::seconds silence{60};  // of an engine, after which its attempt has died
+  // That a move may keep the client waiting; and that an order to move by KV waits for the answer's
+  // first token, before which the source has nothing to hand over.
+  std::chrono::milliseconds hold{2000};
   std::chrono::milliseconds warm{60'000};   // that a destination may compute before
   std::chrono::milliseconds place{60'000};  // that a request waits for an engine
   unsigned tries = 5;                       // attempts that die without a token, one after another
@@ -92,6 +94,7 @@ class Conversation {
   void follow(Next next);  // what a death or a give-up of an attempt leads to
   void end_move(bool done);
   void blame_move(const std::string& engine, MoveEnd end, const std::string& why);
+  void blame_source(MoveEnd end, const std::string& why);
   // Another place is wanted; `engine` is to blame. It is not a name that the move holds, which
   // ends.
   void begin_elsewhere(const std::string& engine, FaultKind kind, const Error& why);
@@ -150,11 +153,13 @@ class Conversation {
     std::uint64_t room_tokens = 0;                 // that it keeps room for
     bool ordered = false;                          // the source may know of the move
     std::shared_ptr<std::atomic<bool>> heard = std::make_shared<std::atomic<bool>>(false);
+    bool unknown = false;  // the source has answered that it has no such attempt
     bool hurried = false;
     bool orphaned = false;
   };
   std::optional<Move> move_{};
-  // To move by KV, of which the source has none to give before its attempt has said a token.
+  // An order to move by KV that came before the speaker's attempt had said a token. It is carried
+  // out with the first one, or given up then.
   struct Waits {
     FleetOrder order{};
     Clock::time_point until{};

@@ -49,13 +49,11 @@ void Conversation::handle(EngineWord& said) {
       return;
     case MoveWord::What::reported:
       if (!source) return;
-      blame_move(move_->source_engine->name, said.word.reason.value_or(MoveEnd::refused),
-                 said.word.why);
+      blame_source(said.word.reason.value_or(MoveEnd::refused), said.word.why);
       return tell(RouterEvent::reported);
     case MoveWord::What::asked:
       if (!source) return;
-      if (said.word.reason)
-        blame_move(move_->source_engine->name, *said.word.reason, said.word.why);
+      if (said.word.reason) blame_source(*said.word.reason, said.word.why);
       return tell(RouterEvent::asked);
   }
 }
@@ -87,16 +85,21 @@ void Conversation::order_unheard() {
 
 void Conversation::handle(OrderUnheard& unheard) {
   if (!move_ || move_->destination != unheard.move) return;
-  // An engine that knows the attempt no more has ended it: its last words are on their way.
-  const bool ended = unheard.error.code == Code::not_found;
-  blame_move(move_->source_engine->name, ended ? MoveEnd::ended : MoveEnd::died,
-             unheard.error.message);
-  order_unheard();
+  const bool unknown = unheard.error.code == Code::not_found;
+  blame_source(unknown ? MoveEnd::refused : MoveEnd::died, unheard.error.message);
+  // An engine that knows the attempt no more has ended it, as a rule, and its last words are on
+  // their way: until the move has taken too long they are waited for.
+  if (!(move_->unknown = unknown)) order_unheard();
 }
 
 void Conversation::blame_move(const std::string& engine, MoveEnd end, const std::string& why) {
   move_->end = end;
   move_->why = concat("engine ", engine, ": ", why);
+}
+
+// Once its destination is gone, that is why the move fails, whatever its source says then.
+void Conversation::blame_source(MoveEnd end, const std::string& why) {
+  if (relay_.other() != kNoTurn) blame_move(move_->source_engine->name, end, why);
 }
 
 // Again and again until the engine has heard it, whatever was in the way: it may hold the request
@@ -230,8 +233,7 @@ void Conversation::look_at_kv_move() {
     tell(RouterEvent::failed);
     if (move_) tell(RouterEvent::reported);
   } else if (!*move_->heard) {
-    blame_move(move_->source_engine->name, MoveEnd::too_late,
-               "it did not answer to the order in time");
+    if (!move_->unknown) blame_source(MoveEnd::too_late, "it did not answer to the order in time");
     order_unheard();
   } else if (!std::exchange(move_->hurried, true) && relay_.other() != kNoTurn) {
     move_->until = Clock::now() + kAfterHurry * options_.hold;

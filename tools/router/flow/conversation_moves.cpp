@@ -23,7 +23,7 @@ MoveEnd end_of(const AttemptDied& died) {
     case FaultKind::malformed:
       return MoveEnd::refused;
     case FaultKind::refused:  // an engine that is too busy answers 429 or 503
-      return died.status == 429 || died.status >= 500 ? MoveEnd::no_room : MoveEnd::refused;
+      return died.status == 429 || died.status == 503 ? MoveEnd::no_room : MoveEnd::refused;
     case FaultKind::broke_off:
       break;
   }
@@ -77,12 +77,14 @@ void Conversation::handle(FleetOrder& order) {
   }
 }
 
-// By KV where both engines have it in one pool; else by tokens, which any engine can.
+// By KV where the fleet has found that both engines can hand it over now; else by tokens, which any
+// engine can. The speaker's door says what held when its attempt began: a keeper may have come back
+// since.
 void Conversation::begin_move(const FleetOrder& order) {
   const bool can = order.engine && asked_.stays.empty() && exact_ && !move_ && !waits_;
   const auto speaker = attempts_.find(relay_.speaker());
   const bool by_kv = can && !order.by_tokens && speaker != attempts_.end() &&
-                     share_a_pool(*speaker->second->door(), *order.engine);
+                     are_of_one_pool(*speaker->second->door(), *order.engine);
   if (by_kv && spoke_ != relay_.speaker()) {
     waits_ = Waits{order, Clock::now() + options_.hold};
     return;
@@ -114,7 +116,7 @@ void Conversation::begin_what_waits() {
 void Conversation::give_up_order(MoveEnd end, const std::string& why) {
   if (!waits_) return;
   const FleetOrder order = std::exchange(waits_, std::nullopt)->order;
-  fleet_.move_over(id_, order.plan, migration::Kind::kv, end, why);
+  fleet_.move_over(id_, order.plan, migration::Kind::kv, end, why, false);
 }
 
 // Of a long answer the first warm-up takes long, and what was said meanwhile would be computed

@@ -5,6 +5,8 @@
 "use strict";
 
 const MOST_REQUESTS = 20;
+const PATIENCE_MS = 5000;  // for one answer: a router that is stopped keeps its connections
+const SELDOM_MS = 10000;   // between two looks of a page that nobody sees, or that take long
 const byId = (id) => document.getElementById(id);
 let token = null;
 let shown = false;  // something of the router's is on the page
@@ -49,7 +51,7 @@ function drawMoves({ moves, last }) {
       why.map(([reason, count]) => `${reason} ${count}`).join(", ")];
   });
   const now = Date.now();
-  rows("last", last, (move) => `${move.request} ${move.at_ms} ${move.end}`, (move) => [
+  rows("last", last, (move) => String(move.number), (move) => [
     `${duration(Math.max(0, Math.round((now - move.at_ms) / 1000) * 1000))} ago`, move.request, move.from, move.to,
     move.kind === "kv" ? "KV" : "tokens", move.end, duration(move.took_ms), move.why]);
   byId("no-last").hidden = last.length > 0;
@@ -60,16 +62,17 @@ function drawEngines(engines) {
     engine.pool ? engine.pool + (engine.pool_away ? " (its keeper is away)" : "") : "none", engine.fault]);
   say(byId("model"), engines.find((engine) => engine.model)?.model ?? "");
 }
-function drawRequests(requests) {
-  const largest = [...requests].sort((a, b) => b.tokens - a.tokens).slice(0, MOST_REQUESTS);
-  rows("requests", largest, (request) => request.name, (request) => [request.name, request.engine || "waits",
+function drawRequests({ requests, total }) {
+  requests.sort((a, b) => b.tokens - a.tokens);
+  rows("requests", requests, (request) => request.name, (request) => [request.name, request.engine || "waits",
     request.moves_to, request.tokens, request.move_failed]);
-  say(byId("requests-hint"), requests.length > largest.length ? `The largest ${largest.length} of ${requests.length}.` : "");
+  say(byId("requests-hint"), total > requests.length ? `The largest ${requests.length} of ${total}.` : "");
   byId("no-requests").hidden = requests.length > 0;
 }
 
 async function ask(path) {
-  const reply = await fetch(path, { headers: token ? { Authorization: `Bearer ${token}` } : {}, cache: "no-store" });
+  const reply = await fetch(path, { headers: token ? { Authorization: `Bearer ${token}` } : {}, cache: "no-store",
+    signal: AbortSignal.timeout(PATIENCE_MS) });
   const told = await reply.json().catch(() => ({}));
   if (reply.ok) return told;
   const fault = new Error(told.error?.message ?? `HTTP ${reply.status}`);
@@ -83,7 +86,7 @@ function connection(kind, text) {
 async function look() {
   try {
     drawEngines((await ask("admin/v1/engines")).engines);
-    drawRequests((await ask("admin/v1/requests")).requests);
+    drawRequests(await ask(`admin/v1/requests?most=${MOST_REQUESTS}`));
     drawMoves(await ask("admin/v1/moves"));
     shown = true;
     say(byId("fault"), "");
@@ -103,7 +106,8 @@ async function poll() {
   clearTimeout(timer);
   const began = Date.now();
   await look();
-  timer = setTimeout(poll, Math.max(document.hidden ? 10000 : 1000, 10 * (Date.now() - began)));
+  timer = setTimeout(poll, Math.max(document.hidden ? SELDOM_MS : 1000,
+    Math.min(10 * (Date.now() - began), SELDOM_MS)));
 }
 byId("token-form").addEventListener("submit", (event) => {
   event.preventDefault();

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/router/serve/admin.hpp"
 
+#include <algorithm>
+#include <charconv>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/shallow_json.hpp"
 
@@ -39,7 +43,12 @@ std::string engine_list(const std::vector<EngineView>& engines) {
   return text_of({{"engines", std::move(list)}});
 }
 
-std::string request_list(const std::vector<RequestView>& requests) {
+std::string request_list(std::vector<RequestView> requests, std::optional<std::size_t> most) {
+  const std::size_t total = requests.size();
+  if (most && *most < total) {
+    std::ranges::stable_sort(requests, std::ranges::greater(), &RequestView::tokens);
+    requests.resize(*most);
+  }
   Json list = Json::array();
   for (const RequestView& request : requests) {
     list.push_back({{"name", request.name},
@@ -51,7 +60,17 @@ std::string request_list(const std::vector<RequestView>& requests) {
                     {"move_failed", request.move_failed},
                     {"move_failed_reason", request.failed_as}});
   }
-  return text_of({{"requests", std::move(list)}});
+  return text_of({{"requests", std::move(list)}, {"total", total}});
+}
+
+Result<std::optional<std::size_t>> parse_most(std::string_view most) {
+  if (most.empty()) return std::optional<std::size_t>();
+  std::size_t number = 0;
+  const char* const end = most.data() + most.size();
+  if (const auto [at, fault] = std::from_chars(most.data(), end, number);
+      fault != std::errc{} || at != end)
+    return Error{Code::invalid_argument, "most: expected a number"};
+  return std::optional(number);
 }
 
 std::string move_list(const MoveCounts& counts, const std::vector<MoveView>& last) {
@@ -67,7 +86,8 @@ std::string move_list(const MoveCounts& counts, const std::vector<MoveView>& las
   for (const MoveView& move : last) {
     const auto at =
         std::chrono::duration_cast<std::chrono::milliseconds>(move.at.time_since_epoch());
-    moves.push_back({{"request", move.request},
+    moves.push_back({{"number", move.number},
+                     {"request", move.request},
                      {"from", move.from},
                      {"to", move.to},
                      {"kind", name_of(move.kind)},

@@ -4,6 +4,8 @@
 // Threads: free functions. Pure.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +16,11 @@
 namespace aqua::router {
 
 [[nodiscard]] std::string engine_list(const std::vector<EngineView>& engines);
-[[nodiscard]] std::string request_list(const std::vector<RequestView>& requests);
+// All of them; or the largest so many, by tokens. `total` says how many there are.
+[[nodiscard]] std::string request_list(std::vector<RequestView> requests,
+                                       std::optional<std::size_t> most = {});
+// "most" of a query; nullopt: it is not there, ""; invalid_argument: no number.
+[[nodiscard]] Result<std::optional<std::size_t>> parse_most(std::string_view most);
 // How many moves of each kind ended how, and the last ones.
 [[nodiscard]] std::string move_list(const MoveCounts& counts, const std::vector<MoveView>& last);
 // What a move's body asks for: {"to": "NAME"}, and perhaps "by": "tokens". invalid_argument.

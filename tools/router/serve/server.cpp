@@ -152,8 +152,10 @@ struct RouterServer::Impl : httplib::Server {
     Get("/admin/v1/engines", [this](const httplib::Request&, httplib::Response& reply) {
       reply.set_content(engine_list(fleet.engines()), kJsonType);
     });
-    Get("/admin/v1/requests", [this](const httplib::Request&, httplib::Response& reply) {
-      reply.set_content(request_list(fleet.requests()), kJsonType);
+    Get("/admin/v1/requests", [this](const httplib::Request& request, httplib::Response& reply) {
+      const auto most = parse_most(request.get_param_value("most"));
+      if (!most.ok()) return answer_error(reply, most.error());
+      reply.set_content(request_list(fleet.requests(), *most), kJsonType);
     });
     Get("/admin/v1/moves", [this](const httplib::Request&, httplib::Response& reply) {
       reply.set_content(move_list(fleet.counts().moves, fleet.last_moves()), kJsonType);

@@ -8,6 +8,7 @@
 
 #include "base/concat.hpp"
 #include "base/shallow_json.hpp"
+#include "tools/http/engine_answer.hpp"
 #include "tools/report/text.hpp"
 
 namespace aqua::router {
@@ -75,7 +76,7 @@ Result<std::optional<MoveWord>> parse_move_word(std::string_view data) {
   if (known == kWords.end()) return senseless();
   MoveWord word{.what = static_cast<MoveWord::What>(known - kWords.begin()),
                 .reason = failure_named(text_in(said, "reason")),
-                .why = text_in(said, "why")};
+                .why = http::message_shown(text_in(said, "why"))};
   if (word.what == MoveWord::What::reserved) {
     const auto room = number_in(said, "room_tokens");
     if (!room) return senseless();
