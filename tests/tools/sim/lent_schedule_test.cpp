@@ -33,9 +33,9 @@ const MemorySample& at(const RunOutcome& outcome, double second) {
   return *found;
 }
 
-class LentSchedule : public ::testing::TestWithParam<const char*> {};
+class LentSchedule : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Policies, LentSchedule, ::testing::Values("cfs+aqua", "auto+aqua"),
-                         [](const auto& of) { return std::string(of.param).substr(0, 3); });
+                         [](const auto& of) { return of.param.substr(0, 3); });
 
 TEST_P(LentSchedule, SequencesMoveOffAndBackAndEveryTokenIsAccountedFor) {
   const RunOutcome outcome = play(taken_back_and_lent_again(), GetParam(), overload());
