@@ -81,7 +81,9 @@ Result<void> Steps::post(std::uint32_t ended, const Move& move) {
     // What has had its turn comes in for the next step.
     AQUA_TRY(fetch(move.layer, move.layer > ended ? step.reads : step.used));
   } else {
-    AQUA_TRY(send(move.layer, move.whole ? step.whole : step.writes, tickets));
+    const SplitBlocks& blocks = move.whole ? step.whole : step.writes;
+    AQUA_TRY(send(move.layer, blocks, tickets));
+    for (const auto& of : blocks) written_bytes_ += of.blocks.size() * layer_block_bytes_;
     step.tickets.insert(step.tickets.end(), tickets.begin(), tickets.end());
   }
   if (memory_.frames_change()) {
@@ -91,15 +93,17 @@ Result<void> Steps::post(std::uint32_t ended, const Move& move) {
   return {};
 }
 
-// Behind what was fetched of these blocks, also where the layer has not computed since: a tensor's
-// own order has a write wait for the reads before it.
+// Under `fifo` a layer may go out, or be saved, before it has computed on what came in: the copy
+// out waits for the copies in itself. The tensor that both name does not order them once it has
+// moved between the two, since its new place knows nothing of reads of the old one.
 Result<void> Steps::send(std::uint32_t layer, const SplitBlocks& blocks, Tickets& tickets) {
+  if (memory_.frames_change()) {
+    for (const auto& ticket : fetches_[layer]) AQUA_TRY(ticket->stream_wait(out_.stream(), 0));
+  }
   meter_.start(StepMeter::Span::write, out_.stream());
   const auto posted = away_.offload(layer, memory_.layout(layer), blocks, out_.stream(), tickets);
   meter_.stop(out_.stream());
-  AQUA_TRY(posted);
-  for (const auto& of : blocks) written_bytes_ += of.blocks.size() * layer_block_bytes_;
-  return {};
+  return posted;
 }
 
 // Moves what is to be moved before a layer, and has it at home: said to be there, or streams bring
