@@ -153,8 +153,16 @@ Result<void> Steps::save(BlockList blocks) {
   for (std::uint32_t layer = 0; layer < layers_; ++layer) {
     if (!has_frame(layer)) continue;
     Tickets& leaving = leaving_[memory_.frame_of(layer)];
-    AQUA_TRY(send(layer, held, leaving));
-    posted.insert(posted.end(), leaving.begin(), leaving.end());
+    std::erase_if(leaving, [](const std::shared_ptr<Ticket>& ticket) {
+      const auto done = ticket->done();
+      return done.ok() && *done;
+    });
+    const auto older = static_cast<std::ptrdiff_t>(leaving.size());
+    const auto sent = send(layer, held, leaving);
+    posted.insert(posted.end(), std::next(leaving.begin(), older), leaving.end());
+    if (!sent.ok() && sent.error().code == Code::data_loss)
+      return lose(concat("layer ", layer), sent.error());
+    AQUA_TRY(sent);
   }
   return {};
 }

@@ -46,8 +46,8 @@ class Steps {
   [[nodiscard]] Error lose(const std::string& what, const Error& why);
   // What frames of streamed layers have of these blocks is old.
   void forget(BlockList blocks);
-  // Has what is away have these blocks, in all streamed layers. Waits for nothing. Errors: those of
-  // Runtime::offload().
+  // Posts copies after which what is away has the bytes of these blocks, of all streamed layers.
+  // Waits for nothing. Errors: those of Runtime::offload(), and after data_loss bytes are lost.
   [[nodiscard]] Result<void> save(BlockList blocks);
   // The frames are laid out anew: those of the ring have no block, and no copy is under way.
   void lay_out();
