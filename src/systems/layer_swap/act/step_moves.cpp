@@ -106,8 +106,8 @@ Result<void> Steps::send(std::uint32_t layer, const SplitBlocks& blocks, Tickets
   return posted;
 }
 
-// Moves what is to be moved before a layer, and has it at home: said to be there, or streams bring
-// it. `fixed` moves nothing here, and has it at home.
+// Posts what the schedule moves as a layer begins, until the schedule has the layer at home.
+// `fixed` moves nothing here: its layers are at home by their turn.
 Result<void> Steps::reach(std::uint32_t layer) {
   LayerSchedule& schedule = memory_.schedule();
   AQUA_TRY(post_moves(layer));  // what an earlier call could not
@@ -118,8 +118,9 @@ Result<void> Steps::reach(std::uint32_t layer) {
     AQUA_TRY(post_moves(layer));
     const LayerState state = schedule.state(layer);
     if (state == LayerState::home) return {};
-    // The device is not there yet, and no host waits for it: what the layer depends on is posted,
-    // and streams keep the order.
+    // What the layer waits for is still being copied. The host does not wait: it tells the schedule
+    // that the oldest copy is complete, since whatever is posted from now on comes behind it in
+    // stream order. So no time passes where StepTimer waits, and moves are decided earlier.
     const bool comes = schedule.under_way(MoveKind::in) > 0 && state != LayerState::leaving;
     AQUA_TRY(tell(comes ? MoveKind::in : MoveKind::out));
   }
