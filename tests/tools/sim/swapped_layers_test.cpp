@@ -115,8 +115,8 @@ INSTANTIATE_TEST_SUITE_P(SwappedLayers, Shapes, ::testing::ValuesIn(shapes),
 
 // The goal is 0.98 of the best of all, which these hold over NVLink-C2C but for OPT-30B: 12 of its
 // 48 frames are reckoned to be the fewest that bear no stall, 11 would serve more, and are not
-// tried. With these 400 requests it has 0.932; in the longer
-// runs of docs/plan/layer_swap.md 0.976, where Llama-13B misses the goal as well, by 0.978.
+// tried. It has 0.932 with these 400 requests, and 0.976 with those of docs/plan/layer_swap.md,
+// where Llama-13B misses the goal as well, with 0.978.
 // Over PCIe, where little is to be gained, what it had without.
 TEST_P(Shapes, AdaptiveIsNearTheBestFixedExpansion) {
   const Shape shape = GetParam();
