@@ -9,9 +9,9 @@
 //   on_demand  the same without prefetch: a step over all-resident (at least 1.5)
 //   links      three speeds of the link: the least frames without stalls, and those reckoned (at
 //              most one apart)
-//   schedules  the same speeds, and the schedules `fixed` and `fifo`: a step over all-resident for
-//   each
-//              number of frames, and the least without stalls (of `fixed` no more than of `fifo`)
+//   schedules  the same swaps over compute, and the schedules `fixed` and `fifo`: a step over
+//              all-resident for each number of frames, and the least without stalls (of `fixed` no
+//              more than of `fifo`, of `fifo` at most one away from its replay in virtual time)
 //   adaptive   four models: tokens a second with the goal `capacity` over the best fixed number of
 //              frames (at least 0.98), which are reached before the pool first fills
 //   halved     another stream takes half of the link: stalls are gone (within 50 steps); then it is

@@ -2,10 +2,11 @@
 // Part `schedules`: the schedules `fixed` and `fifo` (Pie, 3.3) of a LayerPool, with the same
 // blocks over the same links, from one frame less than layers down to where `fixed` stalls by its
 // plan. `fifo` decides by what the host sees complete, so its host waits for each layer's kernels
-// before it begins the next. What that costs by itself is measured with all layers resident, and
-// `fifo` stalls where it takes longer than that. `fifo_ahead` is `fifo` with a host that launches a
-// step ahead, as that of `fixed` does. And the same replayed in virtual time, by the times
-// measured.
+// before it begins the next. Where a layer is not there even then, its copies are taken to be
+// complete at once, and not waited for as in the replay. What waiting for kernels costs by itself
+// is measured with all layers resident, and `fifo` stalls where it takes longer than that.
+// `fifo_ahead` is `fifo` with a host that launches a step ahead, as that of `fixed` does. And the
+// same replayed in virtual time, by the times measured.
 #include <algorithm>
 
 #include "base/concat.hpp"
@@ -87,33 +88,34 @@ struct Compared {
   }
 };
 
-nlohmann::json measure_frames(Compared& bed, const Effort& effort, std::uint32_t frames) {
-  const LayerPoolOptions options = bed.shape.pool(frames);
-  PoolEngine fixed(bed.runtime, bed.shape, options);
-  PoolEngine fifo(bed.runtime, bed.shape, with_fifo(options));
-  PoolEngine ahead(bed.runtime, bed.shape, with_fifo(options));
+nlohmann::json measure_frames(Compared& compared, const Effort& effort, std::uint32_t frames) {
+  const LayerPoolOptions options = compared.shape.pool(frames);
+  PoolEngine fixed(compared.runtime, compared.shape, options);
+  PoolEngine fifo(compared.runtime, compared.shape, with_fifo(options));
+  PoolEngine ahead(compared.runtime, compared.shape, with_fifo(options));
   fifo.set_in_step();
   for (Engine* const engine : {&fixed, &fifo, &ahead}) fill(*engine);
-  const auto seconds = in_turn({&bed.resident, &bed.resident_in_step, &fixed, &fifo, &ahead},
-                               effort.few_rounds, effort.steps / 2);
-  bed.checked += fixed.check() + fifo.check() + ahead.check();
+  const auto seconds =
+      in_turn({&compared.resident, &compared.resident_in_step, &fixed, &fifo, &ahead},
+              effort.few_rounds, effort.steps / 2);
+  compared.checked += fixed.check() + fifo.check() + ahead.check();
   const auto of_fixed = ratios(seconds[2], seconds[0]);
   const auto of_ahead = ratios(seconds[4], seconds[0]);
   const auto of_in_step = ratios(seconds[3], seconds[1]);
-  const double by_replay = replayed("fifo", bed.shape, frames, bed.times);
-  bed.fixed.see(frames, median(of_fixed));
-  bed.fifo.see(frames, median(of_in_step));
-  bed.ahead.see(frames, median(of_ahead));
-  bed.replayed_fifo.see(frames, by_replay);
+  const double by_replay = replayed("fifo", compared.shape, frames, compared.times);
+  compared.fixed.see(frames, median(of_fixed));
+  compared.fifo.see(frames, median(of_in_step));
+  compared.ahead.see(frames, median(of_ahead));
+  compared.replayed_fifo.see(frames, by_replay);
   return {{"frames", frames},
-          {"expansion", static_cast<double>(bed.shape.layers) / frames},
+          {"expansion", static_cast<double>(compared.shape.layers) / frames},
           {"resident_step_s", summary(seconds[0])},
           {"resident_in_step_s", summary(seconds[1])},
           {"fixed", summary(of_fixed)},
           {"fifo", summary(ratios(seconds[3], seconds[0]))},
           {"fifo_over_resident_in_step", summary(of_in_step)},
           {"fifo_ahead", summary(of_ahead)},
-          {"replayed_fixed", replayed("fixed", bed.shape, frames, bed.times)},
+          {"replayed_fixed", replayed("fixed", compared.shape, frames, compared.times)},
           {"replayed_fifo", by_replay}};
 }
 
@@ -122,11 +124,11 @@ void compare_schedules(Report& report, const Effort& effort, double wanted) {
   shape.layer_time = effort.paced(std::chrono::milliseconds(8));
   const double layer = std::chrono::duration<double>(shape.layer_time).count();
   const double rate = static_cast<double>(shape.frame_bytes()) / (wanted * layer);
-  Compared bed(shape, rate);
-  const double swap = (bed.times.fetch + bed.times.write_back) / bed.times.compute;
+  Compared compared(shape, rate);
+  const double swap = (compared.times.fetch + compared.times.write_back) / compared.times.compute;
   nlohmann::json by_frames = nlohmann::json::array();
   for (std::uint32_t frames = shape.layers - 1; frames >= kFewestFrames; --frames) {
-    by_frames.push_back(measure_frames(bed, effort, frames));
+    by_frames.push_back(measure_frames(compared, effort, frames));
     if (layer_swap::best_ring(shape.layers, frames).sustains < swap) break;
   }
   std::vector<double> waiting;
@@ -134,26 +136,27 @@ void compare_schedules(Report& report, const Effort& effort, double wanted) {
     waiting.push_back(row["resident_in_step_s"]["median"].get<double>() /
                       row["resident_step_s"]["median"].get<double>());
   }
-  report.add(
-      concat("link of ", decimal(rate / 1e6, 0), " MB/s: stall-free with ", bed.fixed.frames(),
-             " frames by `fixed`, ", bed.fifo.frames(), " by `fifo` (", bed.ahead.frames(),
-             " where its host is ahead, replayed ", bed.replayed_fifo.frames(),
-             "); to wait for each layer: ", decimal(median(waiting)), " of a step"),
-      {{"part", "schedules"},
-       {"layers", shape.layers},
-       {"link_bytes_per_second", rate},
-       {"swap_over_compute", bed.times.fetch / bed.times.compute},
-       {"swap_s", bed.times.fetch},
-       {"whole_out_s", bed.times.whole_out},
-       {"write_s", bed.times.write_back},
-       {"stall_free_up_to", kNoStall},
-       {"fixed_frames", bed.fixed.frames()},
-       {"fifo_frames", bed.fifo.frames()},
-       {"fifo_ahead_frames", bed.ahead.frames()},
-       {"replayed_fifo_frames", bed.replayed_fifo.frames()},
-       {"resident_in_step_ratio", median(waiting)},
-       {"by_frames", by_frames},
-       {"checked_bytes", bed.checked + bed.resident.check() + bed.resident_in_step.check()}});
+  report.add(concat("link of ", decimal(rate / 1e6, 0), " MB/s: stall-free with ",
+                    compared.fixed.frames(), " frames by `fixed`, ", compared.fifo.frames(),
+                    " by `fifo` (", compared.ahead.frames(), " where its host is ahead, replayed ",
+                    compared.replayed_fifo.frames(),
+                    "); to wait for each layer: ", decimal(median(waiting)), " of a step"),
+             {{"part", "schedules"},
+              {"layers", shape.layers},
+              {"link_bytes_per_second", rate},
+              {"swap_over_compute", compared.times.fetch / compared.times.compute},
+              {"swap_s", compared.times.fetch},
+              {"whole_out_s", compared.times.whole_out},
+              {"write_s", compared.times.write_back},
+              {"stall_free_up_to", kNoStall},
+              {"fixed_frames", compared.fixed.frames()},
+              {"fifo_frames", compared.fifo.frames()},
+              {"fifo_ahead_frames", compared.ahead.frames()},
+              {"replayed_fifo_frames", compared.replayed_fifo.frames()},
+              {"resident_in_step_ratio", median(waiting)},
+              {"by_frames", by_frames},
+              {"checked_bytes",
+               compared.checked + compared.resident.check() + compared.resident_in_step.check()}});
 }
 
 }  // namespace

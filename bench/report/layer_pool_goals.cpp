@@ -78,10 +78,21 @@ void judge_links(const json& rows, json& goals) {
   }
 }
 
+// None where neither was without stalls with fewer frames than layers, which compares nothing.
+std::optional<double> fewer_frames(const json& row, const char* of, const char* less) {
+  const auto layers = number(row, "layers");
+  if (!layers || (number(row, of) == layers && number(row, less) == layers)) return std::nullopt;
+  return difference(row, of, less);
+}
+
 void judge_schedules(const json& rows, json& goals) {
   for (const json& row : rows_of(rows, "schedules")) {
     goals.push_back(judge(link_of(row) + ": frames without stalls by `fixed`, less those by `fifo`",
-                          Bound::at_most, 0, difference(row, "fixed_frames", "fifo_frames")));
+                          Bound::at_most, 0, fewer_frames(row, "fixed_frames", "fifo_frames")));
+    auto apart = fewer_frames(row, "fifo_frames", "replayed_fifo_frames");
+    if (apart) apart = std::abs(*apart);
+    goals.push_back(judge(link_of(row) + ": frames without stalls by `fifo`, away from its replay",
+                          Bound::at_most, 1, apart));
   }
 }
 
@@ -101,15 +112,23 @@ bool was_loaded(const json& row) {
   return number(row, "fetch_slowdown").value_or(0) >= kLeastSlowdown;
 }
 
-// A load that the link did not feel tells nothing, nor does a moment in which no step stalled.
+// Whether there were more frames after the load than count as back.
+bool has_grown(const json& row) {
+  const auto more = difference(row, "frames_after", "frames_before");
+  return more && *more > 1;
+}
+
+// A load that the link did not feel tells nothing, nor does a moment in which no step stalled, nor
+// a return of frames that were never away.
 void judge_loads(const json& rows, json& goals) {
   if (const json halved = rows_of(rows, "halved"); !halved.empty()) {
     const bool loaded = std::ranges::all_of(halved, was_loaded);
     goals.push_back(judge("half of the link taken: steps until stalls are gone", Bound::at_most, 50,
                           loaded ? greatest(halved, "gone_after_steps") : std::nullopt));
+    const bool grown = loaded && std::ranges::all_of(halved, has_grown);
     goals.push_back(
         judge("the link free again: steps until frames are as few as before, or one more",
-              Bound::at_most, 100, loaded ? greatest(halved, "back_after_steps") : std::nullopt));
+              Bound::at_most, 100, grown ? greatest(halved, "back_after_steps") : std::nullopt));
   }
   if (const json burst = rows_of(rows, "burst"); !burst.empty()) {
     const bool stalled = std::ranges::all_of(burst, [](const json& row) {

@@ -142,8 +142,8 @@ class LayerPool(Owned):
 
     def planes(self, layer: int) -> Tuple[LayerPlane, ...]:
         """Of a layer; block b is at b * block_bytes. Their addresses never change; with "fifo" they
-        are those of its frame, until the next begin_layer(). FAILED_PRECONDITION: it is away.
-        IndexError: it is none."""
+        are those of the frame that it is in, comes into or leaves, until the next begin_layer(),
+        change of frames or discard(). FAILED_PRECONDITION: it is away. IndexError: it is none."""
         if size(layer, "layer") >= self.layers:
             raise IndexError(f"layer {layer} of {self.layers}")
         addresses = self._planes[layer] if self._planes else self._addresses(layer)
@@ -321,8 +321,8 @@ class LayerPool(Owned):
 
     def discard(self) -> None:
         """Ends the step and the change that are under way, if any are, and empties every block,
-        also after DATA_LOSS: no sequence of the engine's list has its KV any more.
-        RESOURCE_EXHAUSTED: no room for what is away; free some and call it again."""
+        also after DATA_LOSS: no sequence of the engine's list has its KV any more. With "fifo"
+        addresses change. RESOURCE_EXHAUSTED: no room for what is away; free some, call it again."""
         error = lib.aqua_layer_pool_discard(self._handle)
         if error:
             raise_error(error)

@@ -108,8 +108,10 @@ AQUA_CALL aqua_error* aqua_layer_pool_create(aqua_runtime runtime,
 AQUA_CALL aqua_error* aqua_layer_pool_free(aqua_layer_pool pool);
 
 /* Device address of a plane of a layer, fixed for the pool's life: block b is at b * block_bytes.
- * With the schedule "fifo" it is that of the frame that the layer is in, from its begin_layer() to
- * the next. failed_precondition: of "fifo", and the layer is away. */
+ * With the schedule "fifo" it is that of the frame that the layer is in, comes into or leaves,
+ * until the next begin_layer(), change of frames or discard(); the bytes there are the layer's only
+ * between its begin_layer() and end_layer(). failed_precondition: of "fifo", and the layer is
+ * away. */
 AQUA_CALL aqua_error* aqua_layer_pool_get_plane(aqua_layer_pool pool, uint32_t layer,
                                                 uint32_t plane, void** address);
 /* Blocks that the frames hold: those below may be used. */
@@ -204,7 +206,8 @@ AQUA_CALL aqua_error* aqua_layer_pool_propose(aqua_layer_pool pool, uint32_t* fr
 AQUA_CALL aqua_error* aqua_layer_pool_adapt(aqua_layer_pool pool, aqua_block_pool blocks,
                                             aqua_stream stream, int* done);
 /* Ends the step and the change that are under way, if any are, and empties every block, also after
- * data_loss: no sequence of the engine's list has its KV any more. Waits as a resize does.
+ * data_loss: no sequence of the engine's list has its KV any more. With the schedule "fifo" layers
+ * are at other addresses afterwards. Waits as a resize does.
  *   resource_exhausted   no room for what is away; free some and call it again
  *   failed_precondition  a change of frames could not be undone: free the pool */
 AQUA_CALL aqua_error* aqua_layer_pool_discard(aqua_layer_pool pool);

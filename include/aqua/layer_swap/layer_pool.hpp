@@ -97,10 +97,13 @@ struct LayerPoolOptions {
   // the BlockPool everything but resize(), take_moves(), moved() and layer_ready().
   std::function<void(const LayerPoolResize&)> on_resize{};
   // Which layers move when. `fixed`: the same in every step, decided beforehand. `fifo`: Pie's own
-  // (3.3), to compare with. When a layer begins, the one that computed longest ago goes out whole
-  // and the next one that is away comes in, each once the copy before it is seen complete. A host
-  // that launches ahead sees few of them complete, and has its layers late: it had better wait for
-  // a layer's kernels before it begins the next. Every layer streams, through all frames; there can
+  // (3.3), to compare with. When a layer begins, of those on the device the one that computed last
+  // goes out whole, since its next turn is farthest, and of those away the one whose turn is next
+  // comes in; each once the copy before it the same way is seen complete. But the host never waits
+  // for a layer that begins and is not there: streams keep the order, and the copies before it
+  // count as complete at once, so that the next layers move earlier than the paper's would. A host
+  // that launches ahead sees few copies complete, and has its layers late: it had better wait for a
+  // layer's kernels before it begins the next. Every layer streams, through all frames; there can
   // be no goal.
   std::string schedule = "fixed";
   // Frames grow by a slab in each plane at a time. A multiple of 2 MiB.
@@ -149,8 +152,10 @@ class AQUA_API LayerPool {
   ~LayerPool();  // waits for its copies
 
   // Device addresses of a layer's planes, fixed for life: block b is at b * block_bytes. With
-  // `fifo` those of the frame it is in, until the next begin_layer() or change of frames; none of a
-  // layer that is away. Throws std::out_of_range for a layer that is none.
+  // `fifo` those of the frame that it is in, comes into or leaves, until the next begin_layer(),
+  // change of frames or discard(); none of a layer that is away. The bytes there are the layer's
+  // only between its begin_layer() and end_layer(). Throws std::out_of_range for a layer that is
+  // none.
   [[nodiscard]] std::span<std::byte* const> planes(std::uint32_t layer) const;
   // Blocks that the frames hold: those below may be used.
   [[nodiscard]] std::uint32_t usable_blocks() const noexcept;
@@ -237,8 +242,8 @@ class AQUA_API LayerPool {
   [[nodiscard]] Result<bool> adapt(layer_swap::BlockPool& blocks, Stream stream);
 
   // Ends the step and the change that are under way, if any are, and empties every block, also
-  // after data_loss: release() every sequence of the BlockPool, whose KV is gone. Waits as resize()
-  // does.
+  // after data_loss: release() every sequence of the BlockPool, whose KV is gone. With `fifo`
+  // layers are at other addresses afterwards. Waits as resize() does.
   //   resource_exhausted   host memory has no room for what is away; free some, call it again
   //   failed_precondition  a change of frames could not be undone: destroy this
   [[nodiscard]] Result<void> discard();

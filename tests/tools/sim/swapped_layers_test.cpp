@@ -103,7 +103,7 @@ struct Shape {
   friend void PrintTo(const Shape& shape, std::ostream* out) { *out << shape.name; }
 };
 const Shape shapes[] = {
-    {"opt_30b_sharegpt", "opt-30b", "sharegpt", "gh200", 3, 20, 400, 0.92},
+    {"opt_30b_sharegpt", "opt-30b", "sharegpt", "gh200", 3, 20, 400, 0.93},
     {"opt_13b_sharegpt_7_gb", "opt-13b", "sharegpt", "gh200", 7, 40, 200},
     {"llama_13b_alpaca", "llama-13b", "alpaca", "gh200", 3, 100, 1200},
     {"opt_30b_alpaca_over_pcie", "opt-30b", "alpaca", "h100", 3, 100, 600},
@@ -113,8 +113,10 @@ class Shapes : public ::testing::TestWithParam<Shape> {};
 INSTANTIATE_TEST_SUITE_P(SwappedLayers, Shapes, ::testing::ValuesIn(shapes),
                          ::testing::PrintToStringParamName());
 
-// The goal is 0.98 of the best of all, which is held over NVLink-C2C but by OPT-30B: 12 of its 48
-// frames are reckoned to be the fewest that bear no stall, 11 would serve more, and are not tried.
+// The goal is 0.98 of the best of all, which these hold over NVLink-C2C but for OPT-30B: 12 of its
+// 48 frames are reckoned to be the fewest that bear no stall, 11 would serve more, and are not
+// tried. It has 0.932 with these 400 requests, and 0.976 with those of docs/plan/layer_swap.md,
+// where Llama-13B misses the goal as well, with 0.978.
 // Over PCIe, where little is to be gained, what it had without.
 TEST_P(Shapes, AdaptiveIsNearTheBestFixedExpansion) {
   const Shape shape = GetParam();

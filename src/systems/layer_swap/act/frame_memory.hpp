@@ -65,7 +65,8 @@ class FrameMemory {
   }
   [[nodiscard]] const PlaneMemory::Places& places() const noexcept { return shape_.places; }
   [[nodiscard]] const std::vector<bool>& streamed() const noexcept { return shape_.streamed; }
-  // What `call` names: usable blocks, each once. Answers which. invalid_argument names another one.
+  // Whether each usable block is in `blocks`. invalid_argument: one is not usable or listed twice;
+  // the error names it, and `list` of `call`.
   [[nodiscard]] Result<std::vector<bool>> check(const char* call, const char* list,
                                                 BlockList blocks) const;
   // Whether layers go from frame to frame, and what the host sees complete says when.
@@ -89,7 +90,7 @@ class FrameMemory {
 
   std::size_t block_bytes_, slab_bytes_;
   std::string schedule_;  // its name
-  bool by_table_;         // the schedule's says where a layer is; else each has its addresses
+  bool by_table_;         // the schedule says where a layer is; else each has its own addresses
   FrameShape frame_shape_;
   PlaneMemory memory_;
   std::vector<std::vector<std::byte*>> planes_;  // by layer, or by frame

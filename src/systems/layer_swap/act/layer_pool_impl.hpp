@@ -69,6 +69,8 @@ class LayerPool::Impl {
   }
   // 0, 1, and so on.
   [[nodiscard]] static std::vector<std::uint32_t> first_blocks(std::uint32_t count);
+  // data_loss where bytes that are away are gone.
+  [[nodiscard]] Result<void> check_away();
   [[nodiscard]] Result<void> check_transfer(const char* call, BlockList blocks,
                                             const AquaTensor& tensor, std::size_t offset);
   template <typename Post>

@@ -121,6 +121,7 @@ Result<void> LayerPool::Impl::resize(std::uint32_t frames) {
 
 Result<void> LayerPool::Impl::change_frames(std::uint32_t frames) {
   if (frames == memory_.frames()) return {};
+  AQUA_TRY(check_away());
   if (const std::size_t away = memory_.slabs_missing(frames); away != 0) {
     return Error{Code::unavailable, concat("resize: ", frames, " frames need ", away,
                                            " slabs that are lent; reclaim() them first")};

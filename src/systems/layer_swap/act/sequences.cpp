@@ -9,13 +9,19 @@
 
 namespace aqua {
 
+// Of a layer that stays, what is away is room that a change of frames has taken beforehand.
+Result<void> LayerPool::Impl::check_away() {
+  for (std::uint32_t layer = 0; layer < options_.layers; ++layer) {
+    if (memory_.streamed()[layer] && away_.lost(layer))
+      return steps_.lose(concat("layer ", layer), {Code::data_loss, "what is away of it is gone"});
+  }
+  return {};
+}
+
 Result<void> LayerPool::Impl::check_transfer(const char* call, BlockList blocks,
                                              const AquaTensor& tensor, std::size_t offset) {
   AQUA_TRY(steps_.check_between(call));
-  for (std::uint32_t layer = 0; layer < options_.layers; ++layer) {
-    if (away_.lost(layer))
-      return steps_.lose(concat("layer ", layer), {Code::data_loss, "what is away of it is gone"});
-  }
+  AQUA_TRY(check_away());
   AQUA_TRY(memory_.check(call, "the list", blocks));
   const std::size_t bytes = packed_bytes(blocks.size());
   if (offset <= tensor.bytes() && bytes <= tensor.bytes() - offset) return {};

@@ -81,7 +81,9 @@ Result<void> Steps::post(std::uint32_t ended, const Move& move) {
     // What has had its turn comes in for the next step.
     AQUA_TRY(fetch(move.layer, move.layer > ended ? step.reads : step.used));
   } else {
-    AQUA_TRY(send(move.layer, move.whole ? step.whole : step.writes, tickets));
+    const SplitBlocks& blocks = move.whole ? step.whole : step.writes;
+    AQUA_TRY(send(move.layer, blocks, tickets));
+    for (const auto& of : blocks) written_bytes_ += of.blocks.size() * layer_block_bytes_;
     step.tickets.insert(step.tickets.end(), tickets.begin(), tickets.end());
   }
   if (memory_.frames_change()) {
@@ -91,19 +93,21 @@ Result<void> Steps::post(std::uint32_t ended, const Move& move) {
   return {};
 }
 
-// Behind what was fetched of these blocks, also where the layer has not computed since: a tensor's
-// own order has a write wait for the reads before it.
+// Under `fifo` a layer may go out, or be saved, before it has computed on what came in: the copy
+// out waits for the copies in itself. The tensor that both name does not order them once it has
+// moved between the two, since its new place knows nothing of reads of the old one.
 Result<void> Steps::send(std::uint32_t layer, const SplitBlocks& blocks, Tickets& tickets) {
+  if (memory_.frames_change()) {
+    for (const auto& ticket : fetches_[layer]) AQUA_TRY(ticket->stream_wait(out_.stream(), 0));
+  }
   meter_.start(StepMeter::Span::write, out_.stream());
   const auto posted = away_.offload(layer, memory_.layout(layer), blocks, out_.stream(), tickets);
   meter_.stop(out_.stream());
-  AQUA_TRY(posted);
-  for (const auto& of : blocks) written_bytes_ += of.blocks.size() * layer_block_bytes_;
-  return {};
+  return posted;
 }
 
-// Moves what is to be moved before a layer, and has it at home: said to be there, or streams bring
-// it. `fixed` moves nothing here, and has it at home.
+// Posts what the schedule moves as a layer begins, until the schedule has the layer at home.
+// `fixed` moves nothing here: its layers are at home by their turn.
 Result<void> Steps::reach(std::uint32_t layer) {
   LayerSchedule& schedule = memory_.schedule();
   AQUA_TRY(post_moves(layer));  // what an earlier call could not
@@ -114,8 +118,9 @@ Result<void> Steps::reach(std::uint32_t layer) {
     AQUA_TRY(post_moves(layer));
     const LayerState state = schedule.state(layer);
     if (state == LayerState::home) return {};
-    // The device is not there yet, and no host waits for it: what the layer depends on is posted,
-    // and streams keep the order.
+    // What the layer waits for is still being copied. The host does not wait: it tells the schedule
+    // that the oldest copy is complete, since whatever is posted from now on comes behind it in
+    // stream order. So no time passes where StepTimer waits, and moves are decided earlier.
     const bool comes = schedule.under_way(MoveKind::in) > 0 && state != LayerState::leaving;
     AQUA_TRY(tell(comes ? MoveKind::in : MoveKind::out));
   }
@@ -149,8 +154,16 @@ Result<void> Steps::save(BlockList blocks) {
   for (std::uint32_t layer = 0; layer < layers_; ++layer) {
     if (!has_frame(layer)) continue;
     Tickets& leaving = leaving_[memory_.frame_of(layer)];
-    AQUA_TRY(send(layer, held, leaving));
-    posted.insert(posted.end(), leaving.begin(), leaving.end());
+    std::erase_if(leaving, [](const std::shared_ptr<Ticket>& ticket) {
+      const auto done = ticket->done();
+      return done.ok() && *done;
+    });
+    const auto older = static_cast<std::ptrdiff_t>(leaving.size());
+    const auto sent = send(layer, held, leaving);
+    posted.insert(posted.end(), std::next(leaving.begin(), older), leaving.end());
+    if (!sent.ok() && sent.error().code == Code::data_loss)
+      return lose(concat("layer ", layer), sent.error());
+    AQUA_TRY(sent);
   }
   return {};
 }

@@ -129,7 +129,8 @@ Result<std::span<std::byte* const>> Steps::begin_layer(std::uint32_t layer) {
     return Error{Code::failed_precondition,
                  concat("begin_layer: layer ", step_->ended, " has not ended")};
   }
-  // Copies that could not begin are, where frames change, of this layer.
+  // Where frames change, moves are posted as a layer begins: what could not be posted yet is left
+  // of this call, which reach() repeats.
   if (!memory_.frames_change()) AQUA_TRY(check_posted("begin_layer"));
   if (step_->ended == layers_) {
     return Error{Code::invalid_argument,

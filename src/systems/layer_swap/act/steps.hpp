@@ -44,12 +44,12 @@ class Steps {
   [[nodiscard]] Result<void> check_sound();
   // Bytes are lost: data_loss, from now on and until discard().
   [[nodiscard]] Error lose(const std::string& what, const Error& why);
-  // What frames of streamed layers have of these blocks is old.
+  // The bytes of these blocks in frames of streamed layers no longer count; what is away has newer.
   void forget(BlockList blocks);
-  // Has what is away have these blocks, in all streamed layers. Waits for nothing. Errors: those of
-  // Runtime::offload().
+  // Posts copies after which what is away has the bytes of these blocks, of all streamed layers.
+  // Waits for nothing. Errors: those of Runtime::offload(), and after data_loss bytes are lost.
   [[nodiscard]] Result<void> save(BlockList blocks);
-  // The frames are laid out anew: those of the ring have no block, and no copy is under way.
+  // The frames are laid out anew: those of streamed layers have no block, and no copy is under way.
   void lay_out();
 
   // --- in this order, to end the step that is under way and all before it -----------------------

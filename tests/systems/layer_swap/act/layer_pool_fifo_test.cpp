@@ -91,6 +91,16 @@ TEST_F(LayerPoolFifo, LayersMoveWholeBothWays) {
   EXPECT_EQ(engine_->wrong(), 0U);
 }
 
+TEST_F(LayerPoolFifo, WhatIsSavedForATransferIsNotCountedAsWrittenBySteps) {
+  engine_->must_step({0, 1, 2, 3});
+  const std::uint64_t before = pool().status().written_bytes;
+  AquaTensor tensor = *runtime_->allocate({.bytes = pool().packed_bytes(2)});
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(pool().offload(Blocks{1, 2}, tensor, engine_->stream()).ok());
+  EXPECT_EQ(pool().status().written_bytes, before);
+  EXPECT_EQ(engine_->wrong_in(tensor, engine_->stamps_of({1, 2})), 0U);
+}
+
 // What the host sees complete, and when, is by chance.
 TEST_F(LayerPoolFifo, WheneverCopiesAreSeenCompleteNoByteIsWrong) {
   std::mt19937 random(11);
