@@ -28,6 +28,9 @@ const LayerPoolOptions kOptions{
 struct Ground {
   bool hostile = false;
   const char* schedule = "fixed";
+  friend void PrintTo(const Ground& ground, std::ostream* out) {
+    *out << ground.schedule << (ground.hostile ? ", hostile" : "");
+  }
 };
 
 class LayerPools : public ::testing::TestWithParam<Ground> {
