@@ -129,9 +129,30 @@ bool Processes::was_killed(Process& process) {
 bool Processes::broken() {
   look();
   bool over = group_.term() > term_;
-  for (auto& [member, process] : processes_)
-    over = (was_killed(process) && std::ranges::find(seats_, member) != seats_.end()) || over;
+  for (auto each = processes_.begin(); each != processes_.end();) {
+    if (!was_killed(each->second)) {
+      ++each;
+    } else if (std::ranges::find(seats_, each->first) != seats_.end()) {
+      over = true;
+      ++each;  // next_term() takes what it has said
+    } else {
+      each = bury(each);
+    }
+  }
+  // next_term() and connect() see to it otherwise.
+  if (!over && connected_ == seats_) keep_a_standby();
   return over;
+}
+
+std::map<std::string, Processes::Process>::iterator Processes::bury(
+    std::map<std::string, Process>::iterator dead) {
+  ++deaths_;
+  asked_.erase(dead->first);
+  return processes_.erase(dead);
+}
+
+void Processes::keep_a_standby() {
+  if (options_.standby && processes_.size() == seats_.size()) start({});
 }
 
 void Processes::bury_and_replace(const GroupNews& news, std::vector<Sampled>& said) {
@@ -142,9 +163,7 @@ void Processes::bury_and_replace(const GroupNews& news, std::vector<Sampled>& sa
     }
     if (!seats_.empty() && each->first == seats_[last()])
       std::ranges::move(take(), std::back_inserter(said));
-    ++deaths_;
-    asked_.erase(each->first);
-    each = processes_.erase(each);
+    each = bury(each);
   }
   if (news.term > 0 && news.state != GroupState::forming) {
     while (processes_.size() < shape_.processes()) start({});
@@ -236,7 +255,7 @@ bool Processes::connect(const std::vector<Resume>& sequences, Word begun) {
   if (!await_all({.term = term_, .connected = true}) || !await_running()) return false;
   connected_ = seats_;
   lost_.assign(shape_.stages, false);
-  if (options_.standby && processes_.size() == seats_.size()) start({});
+  keep_a_standby();
   return true;
 }
 
@@ -285,6 +304,12 @@ std::optional<nlohmann::json> Processes::hear(std::size_t seat, const char* kind
 
 void Processes::signal(unsigned stage, unsigned rank, int number) {
   if (Process* const process = seated(stage * shape_.ranks + rank)) process->child.signal(number);
+}
+
+void Processes::signal_standby(int number) {
+  for (auto& [member, process] : processes_) {
+    if (std::ranges::find(seats_, member) == seats_.end()) process.child.signal(number);
+  }
 }
 
 void Processes::lose_server(const std::filesystem::path& next) {

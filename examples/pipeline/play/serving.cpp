@@ -76,14 +76,15 @@ void Serving::listen() {
   std::vector<pollfd> sources{{stop_.fd(), POLLIN, 0}};
   prefill_.watch(sources);
   if (apart()) decode_.watch(sources);
-  const int ready =
-      ::poll(sources.data(), sources.size(), static_cast<int>(options_.one_wait().count()));
+  (void)::poll(sources.data(), sources.size(), static_cast<int>(options_.one_wait().count()));
   stop_.check();
-  if (ready > 0) last_news_ = Clock::now();
-  if (Clock::now() - last_news_ > kSilence)
-    throw Failure(decode_.name() + " says nothing for two minutes");
   std::vector<Sampled> said = prefill_.take();
   if (apart()) std::ranges::move(decode_.take(), std::back_inserter(said));
+  // Tokens and recoveries count: deaths of who has no rank, and of the coordinator, may go on while
+  // nothing is served.
+  if (!said.empty()) last_news_ = Clock::now();
+  if (Clock::now() - last_news_ > kSilence)
+    throw Failure(decode_.name() + " says nothing for two minutes");
   for (const Sampled& sampled : said) {
     const auto delivered = deliver(sampled);
     if (delivered == Delivered::last) end(sampled.sequence);

@@ -92,7 +92,7 @@ class Serving {
   std::map<Word, std::size_t> company_{};  // prompts under way when one was given, itself counted
   kv_stream::RecoveryCosts costs_{};
   std::size_t begun_ = 0;
-  Clock::time_point last_news_ = Clock::now();
+  Clock::time_point last_news_ = Clock::now();  // of the last tokens, or recovery
   std::optional<Clock::time_point> noticed_{};  // a death after which no token has come yet
 };
 
