@@ -95,22 +95,22 @@ void Processes::tell(std::size_t seat, const nlohmann::json& message) {
   if (Process* const process = seated(seat)) (void)process->child.send(message, [this] { look(); });
 }
 
-// Silence that the coordinator has told of counts only while it can tell of the end of it.
+// Silence that the coordinator has told of counts only from when on it could tell of the end of it.
 void Processes::look() {
-  const bool hears = coordinator_.look();
+  coordinator_.look();
+  const auto hears_since = coordinator_.hears_since();
   const GroupNews news = group_.heard();
   if (options_.ttl_ms == 0) return;
   const auto now = Clock::now();
-  if (!hears) silent_since_.clear();
   for (const GroupPeer& peer : news.members) {
-    if (!peer.silent || !hears) {
+    if (!peer.silent) {
       silent_since_.erase(peer.name);
       continue;
     }
     const auto since = silent_since_.try_emplace(peer.name, now).first->second;
     const auto found = processes_.find(peer.name);
-    if (found == processes_.end() || now - since < std::chrono::milliseconds(options_.ttl_ms))
-      continue;
+    if (found == processes_.end() || !hears_since) continue;
+    if (now - std::max(since, *hears_since) < std::chrono::milliseconds(options_.ttl_ms)) continue;
     if (found->second.child.wait(kNow))
       continue;  // it has died, and the coordinator will hear of it
     found->second.child.signal(SIGKILL);
@@ -273,9 +273,10 @@ bool Processes::await_all(const Wired& wanted) {
 bool Processes::await_running() {
   const auto deadline = Clock::now() + kPatience;
   for (;;) {
+    if (broken()) return false;
+    // Last, since broken() takes news, too: of what comes after these the wait below ends.
     const GroupNews news = group_.heard();
     if (news.term == term_ && news.state == GroupState::running) return true;
-    if (broken()) return false;
     if (Clock::now() > deadline) throw Failure(name_ + ": the group does not run");
     wait_for_news();
   }

@@ -33,7 +33,9 @@ namespace aqua::pipeline {
 class Processes {
  public:
   // Starts all of them; returns once they are connected with each other. Their sockets lie in
-  // `directory`. With options.flip the first process damages a byte. The coordinator outlives it.
+  // `directory`. The coordinator outlives it.
+  // With options.flip the first stage's first process flips a byte of the KV that it has computed,
+  // so that a test can see that the answers differ then.
   Processes(const std::string& name, const PipelineShape& shape, const Options& options,
             const std::filesystem::path& directory, Coordinator& coordinator);
 
