@@ -40,8 +40,10 @@ void Serving::begin_more() {
     const Request& request = requests_[begun_];
     running_[request.sequence] = &request;
     since_[request.sequence] = Clock::now();
-    company_[request.sequence] = static_cast<std::size_t>(std::ranges::count_if(
-        running_, [&](const auto& each) { return served_.answers[each.first].empty(); }));
+    std::size_t& together = together_[request.sequence] = 0;
+    for (const auto& [sequence, other] : running_) {
+      if (served_.answers[sequence].empty()) together += other->prompt.size();
+    }
     give_prompt(request);
   }
 }
@@ -116,7 +118,7 @@ Serving::Delivered Serving::deliver(const Sampled& sampled) {
   if (answer.size() == 1 && served_.recoveries == 0) {
     // A prompt that had company took as long as all of it, which is what recovery will have, too.
     const std::chrono::duration<double> took = Clock::now() - since_.at(sampled.sequence);
-    costs_.computed(request.prompt.size() * company_.at(sampled.sequence), took.count());
+    costs_.computed(together_.at(sampled.sequence), took.count());
   }
   if (answer.size() < request.answer_tokens) return Delivered::more;
   const std::chrono::duration<double> took = Clock::now() - since_.at(sampled.sequence);
