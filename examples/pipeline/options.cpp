@@ -9,6 +9,8 @@
 namespace aqua::pipeline {
 namespace {
 
+constexpr std::string_view kStandby = "standby";
+
 constexpr const char* kAbout = R"(Usage: pipeline [options]
 
 Serves requests with pipelines of real processes: SxR is S stages of R tensor-parallel ranks, one
@@ -23,9 +25,11 @@ are then answered by one process; all tokens must be equal.
 The exit status is 0 only if they are.)";
 
 Result<Kill> parse_kill(std::string_view text) {
-  const Error wrong{Code::invalid_argument,
-                    "expected PIPELINE:STAGE[:RANK]@PERCENT% or @STEP, a step being listening, "
-                    "surveyed, acknowledged, restoring, restored, resumed, connected or stepped"};
+  const Error wrong{
+      Code::invalid_argument,
+      "expected PIPELINE:STAGE[:RANK]@PERCENT% or @STEP, or PIPELINE:standby@PERCENT%, "
+      "a step being listening, surveyed, acknowledged, restoring, restored, resumed, connected or "
+      "stepped"};
   const std::size_t colon = text.find(':'), at = text.find('@');
   if (colon == std::string_view::npos || at == std::string_view::npos || at < colon) return wrong;
   Kill kill{.pipeline = std::string(text.substr(0, colon))};
@@ -39,6 +43,10 @@ Result<Kill> parse_kill(std::string_view text) {
   }
   std::string_view stage = text.substr(colon + 1, at - colon - 1);
   std::string_view rank = "0";
+  if (stage == kStandby) {
+    kill.standby = true;
+    return kill;
+  }
   if (const std::size_t second = stage.find(':'); second != std::string_view::npos) {
     rank = stage.substr(second + 1);
     stage = stage.substr(0, second);
@@ -72,6 +80,10 @@ std::optional<std::string> refusal(const Kill& kill, const Options& options,
     return "wants --two-servers and --replicate, and a time, and to be said once";
   }
   const PipelineShape* const shape = shape_of(options, kill.pipeline);
+  if (shape != nullptr && kill.standby) {
+    if (options.standby && kill.step.empty()) return {};
+    return "wants --standby, and a time";
+  }
   if (shape == nullptr || kill.stage >= shape->stages || kill.rank >= shape->ranks)
     return "there is no such process";
   const auto same = [&](const Kill& other) {
@@ -146,8 +158,9 @@ CommandLine options_line(Options& options) {
       .flag("--standby", options.standby, "a process of each pipeline stands by for one that dies")
       .list("--kill", options.kill, "PIPELINE:STAGE[:RANK]@PERCENT%|@STEP",
             "kill that process once so many of all tokens are there, or where it gets to that "
-            "step; again and again. keeper:0 is the keeper, courier:0 the courier of prefill's "
-            "server, courier:1 that of decode's, server:0 all that runs on the first of two "
+            "step; again and again. PIPELINE:standby is who stands by, keeper:0 is the keeper, "
+            "courier:0 the courier of prefill's server, courier:1 that of decode's, server:0 all "
+            "that runs on the first of two "
             "servers, coordinator:0 the coordinator, of which another life begins at once. What "
             "happens at a step happens at the start and once more after a death")
       .list("--stop", options.stop, "PIPELINE:STAGE[:RANK]@PERCENT%|@STEP",

@@ -37,6 +37,7 @@ struct Kill {
   std::string pipeline{};
   unsigned stage = 0;
   unsigned rank = 0;
+  bool standby = false;  // in place of a stage and rank: whoever stands by
   unsigned percent = 0;  // of all tokens of answers are there then ...
   std::string step{};    // ... or it gets to this one of kNamedSteps
   bool stops = false;

@@ -125,10 +125,10 @@ struct GroupOptions {
 
 // Threads: every method may be called from any thread, also from a callback. One thread of its own
 //          talks to the coordinator; no method waits for a socket.
-// Owns:    its place in the group, if it has one, which it leaves when destroyed. Must be gone
-// before its runtime,
-//          and not in a callback. After the destructor no callback begins; it waits for one in
-//          progress, and for a call to a coordinator that does not answer, at most five seconds.
+// Owns:    its place in the group, if it has one, which it leaves when destroyed. It must be
+//          destroyed before its runtime, and not in a callback. After the destructor no callback
+//          begins; it waits for one in progress, and for a call to a coordinator that does not
+//          answer, at most five seconds.
 class AQUA_API GroupMember {
  public:
   // Returns at once, also while the coordinator is away: the group is created where there is none
@@ -146,14 +146,16 @@ class AQUA_API GroupMember {
   // now on. It is sent, and sent again, until the coordinator has it or the term is over; while the
   // group forms or runs, and by a standby, nothing is sent. At most 4096 marks, and 16384 of all
   // members of a group: report those that a plan may need.
-  //   aborted           the term is over: news of the next are there or on their way
-  //   invalid_argument  a term that was not told
+  //   aborted              the term is over: news of the next are there or on their way
+  //   invalid_argument     a term that was not told
+  //   failed_precondition  it observes: nobody waits for what it says
   [[nodiscard]] Result<void> acknowledge(std::uint64_t term,
                                          const std::vector<GroupWatermark>& marks);
   // "I have carried out the plan." Likewise.
   [[nodiscard]] Result<void> resumed(std::uint64_t term);
   // Whether something that carries this group and term may be acted on, by the newest term that was
-  // acknowledged here, or in which the group was first heard to run.
+  // acknowledged here, or in which the group was first heard to run. One that observes goes by the
+  // newest term that it has heard of.
   //   aborted            an older term: never
   //   unavailable        a newer one, or none is known yet: perhaps later
   //   permission_denied  another group's

@@ -191,6 +191,12 @@ TEST_F(GroupMembers, AnObserverHasNoPlaceAndKeepsTheGroupThatItHasCreated) {
   observer->wait(
       [](const GroupNews& news) { return news.state == GroupState::running && news.term == 3; });
   EXPECT_FALSE(observer->has_ended());
+  EXPECT_TRUE(observer->member().check(group, 3).ok());
+  EXPECT_EQ(observer->member().check(group, 1).error().code, Code::aborted)
+      << "the term in which it first heard the group run";
+  EXPECT_EQ(observer->member().check(group, 4).error().code, Code::unavailable);
+  EXPECT_EQ(observer->member().acknowledge(3, {}).error().code, Code::failed_precondition);
+  EXPECT_EQ(observer->member().resumed(3).error().code, Code::failed_precondition);
   watching.rank = stage(0);
   auto runtime = open({.device = "emu:7"});
   ASSERT_TRUE(runtime.has_value());

@@ -16,6 +16,10 @@ namespace {
 using namespace aqua::literals;
 using Clock = std::chrono::steady_clock;
 
+// A client that has lost the coordinator looks for it again after random pauses of up to two
+// seconds; what more there is, a connection takes on a busy machine.
+constexpr std::chrono::milliseconds kAllAreBack{2500};
+
 // Whether the child has been stopped since this was last asked.
 bool was_stopped(pid_t pid) {
   siginfo_t told{};
@@ -37,6 +41,7 @@ Coordinator::Coordinator(const Options& options, const std::filesystem::path& di
                                                 .socket_directory = directory_,
                                                 .curve_directory = "off"}),
                                  "runtime"));
+  hears_since_ = Clock::now();
 }
 
 void Coordinator::start() {
@@ -53,25 +58,29 @@ void Coordinator::start() {
   process_.emplace("coordinator", line);
 }
 
-bool Coordinator::look() {
-  bool ran = !stopped_;
+void Coordinator::look() {
   if (const auto status = process_->wait(std::chrono::milliseconds(0))) {
     if (!WIFSIGNALED(*status) || WTERMSIG(*status) != SIGKILL) example::throw_ended(*process_);
     ++deaths_;
     stopped_.reset();
+    hears_since_.reset();
+    listens_ = false;
     start();
-    return false;
+    return;
   }
   if (was_stopped(process_->pid())) {
     ++stops_;
     stopped_ = Clock::now();
-    ran = false;
+    hears_since_.reset();
   }
   if (stopped_ && Clock::now() - *stopped_ > std::chrono::milliseconds(options_.ttl_ms)) {
     process_->signal(SIGCONT);
     stopped_.reset();
   }
-  return ran;
+  for (const std::string& line : process_->lines().read(std::chrono::milliseconds(0)))
+    listens_ = listens_ || line.find("listening") != std::string::npos;
+  if (!hears_since_ && !stopped_ && listens_ && runtime_->status().connected)
+    hears_since_ = Clock::now() + kAllAreBack;
 }
 
 }  // namespace aqua::pipeline

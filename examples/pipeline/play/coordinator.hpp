@@ -28,9 +28,14 @@ class Coordinator {
   [[nodiscard]] int pidfd() const { return process_->pidfd(); }
   void signal(int number) { process_->signal(number); }
   // Starts it anew where it has died, and lets it go on where it was stopped for long enough. To be
-  // called again and again. Whether it has run ever since the last call: who is silent for it, it
-  // has heard of then.
-  bool look();
+  // called again and again.
+  void look();
+  // A process that the coordinator has not heard of since then has been silent by itself. After a
+  // death or a stop that is a while after the coordinator is back, since clients come back at
+  // random times: it may lie ahead. nullopt: the coordinator is not back yet.
+  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> hears_since() const {
+    return hears_since_;
+  }
   [[nodiscard]] unsigned deaths() const { return deaths_; }
   [[nodiscard]] unsigned stops() const { return stops_; }
 
@@ -42,7 +47,8 @@ class Coordinator {
   const std::string address_;
   std::optional<example::ChildProcess> process_{};
   std::optional<Runtime> runtime_{};
-  std::optional<std::chrono::steady_clock::time_point> stopped_{};
+  std::optional<std::chrono::steady_clock::time_point> stopped_{}, hears_since_{};
+  bool listens_ = true;  // of its present life; false until it has said so
   unsigned deaths_ = 0, stops_ = 0;
 };
 

@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <utility>
 
 #include "must.hpp"
@@ -23,9 +21,12 @@ GroupWatch::GroupWatch(Coordinator& coordinator, const std::string& pipeline,
   GroupOptions options = group_of(pipeline, shape, model);
   options.observes = true;
   options.on_news = [this](const GroupNews& /*news*/) { (void)::eventfd_write(changed_.get(), 1); };
-  options.on_end = [](const Error& why) {
-    std::fprintf(stderr, "pipeline: the group has ended: %s\n", why.message.c_str());
-    std::_Exit(EXIT_FAILURE);
+  options.on_end = [this](const Error& why) {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = why;
+    }
+    (void)::eventfd_write(changed_.get(), 1);
   };
   member_ = example::must(GroupMember::join(coordinator.runtime(), std::move(options)), "group");
   pollfd waiting{changed_.get(), POLLIN, 0};
@@ -33,13 +34,20 @@ GroupWatch::GroupWatch(Coordinator& coordinator, const std::string& pipeline,
   while (::poll(&waiting, 1, kOneWait) <= 0) {
     if (std::chrono::steady_clock::now() > deadline)
       throw example::Failure("the coordinator knows no group " + pipeline);
-    (void)coordinator.look();
+    coordinator.look();
   }
+  check();
+}
+
+void GroupWatch::check() const {
+  const std::lock_guard lock(mutex_);
+  if (ended_) throw example::Failure("the group has ended: " + ended_->message);
 }
 
 GroupNews GroupWatch::heard() {
   eventfd_t none = 0;
   (void)::eventfd_read(changed_.get(), &none);
+  check();
   return member_->news();
 }
 

@@ -2,8 +2,8 @@
 // GroupWatch creates a pipeline's group at the coordinator, which lives as long as it does, and
 // hears of it.
 //
-// Threads: one; news come on a thread of the runtime's. Errors: Failure. A group that is ended by
-// hand ends the program, with a word to stderr.
+// Threads: one; news come on a thread of the runtime's. Errors: Failure, also where the
+// group was refused, or ended by hand.
 #pragma once
 
 #include <mutex>
@@ -27,13 +27,18 @@ class GroupWatch {
 
   // Readable once there are news that heard() has not returned.
   [[nodiscard]] int fd() const { return changed_.get(); }
-  // The last news.
+  // The last news. Failure: the group has ended.
   [[nodiscard]] GroupNews heard();
   // The newest term.
   [[nodiscard]] std::uint64_t term() const { return member_->news().term; }
 
  private:
+  // Throws Failure where the group has ended.
+  void check() const;
+
   example::Fd changed_;  // an eventfd
+  mutable std::mutex mutex_;
+  std::optional<Error> ended_{};
   std::optional<GroupMember> member_{};
 };
 

@@ -260,8 +260,13 @@ class Play {
           kill_daemon(kill);
         }
         for (Processes* const each : pipelines) {
-          if (due(kill) && each->name() == kill.pipeline)
-            each->signal(kill.stage, kill.rank, kill.stops ? SIGSTOP : SIGKILL);
+          if (!due(kill) || each->name() != kill.pipeline) continue;
+          const int number = kill.stops ? SIGSTOP : SIGKILL;
+          if (kill.standby) {
+            each->signal_standby(number);
+          } else {
+            each->signal(kill.stage, kill.rank, number);
+          }
         }
       }
       std::erase_if(pending, due);

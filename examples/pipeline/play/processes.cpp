@@ -95,22 +95,22 @@ void Processes::tell(std::size_t seat, const nlohmann::json& message) {
   if (Process* const process = seated(seat)) (void)process->child.send(message, [this] { look(); });
 }
 
-// Silence that the coordinator has told of counts only while it can tell of the end of it.
+// Silence that the coordinator has told of counts only from when on it could tell of the end of it.
 void Processes::look() {
-  const bool hears = coordinator_.look();
+  coordinator_.look();
+  const auto hears_since = coordinator_.hears_since();
   const GroupNews news = group_.heard();
   if (options_.ttl_ms == 0) return;
   const auto now = Clock::now();
-  if (!hears) silent_since_.clear();
   for (const GroupPeer& peer : news.members) {
-    if (!peer.silent || !hears) {
+    if (!peer.silent) {
       silent_since_.erase(peer.name);
       continue;
     }
     const auto since = silent_since_.try_emplace(peer.name, now).first->second;
     const auto found = processes_.find(peer.name);
-    if (found == processes_.end() || now - since < std::chrono::milliseconds(options_.ttl_ms))
-      continue;
+    if (found == processes_.end() || !hears_since) continue;
+    if (now - std::max(since, *hears_since) < std::chrono::milliseconds(options_.ttl_ms)) continue;
     if (found->second.child.wait(kNow))
       continue;  // it has died, and the coordinator will hear of it
     found->second.child.signal(SIGKILL);
@@ -129,9 +129,30 @@ bool Processes::was_killed(Process& process) {
 bool Processes::broken() {
   look();
   bool over = group_.term() > term_;
-  for (auto& [member, process] : processes_)
-    over = (was_killed(process) && std::ranges::find(seats_, member) != seats_.end()) || over;
+  for (auto each = processes_.begin(); each != processes_.end();) {
+    if (!was_killed(each->second)) {
+      ++each;
+    } else if (std::ranges::find(seats_, each->first) != seats_.end()) {
+      over = true;
+      ++each;  // next_term() takes what it has said
+    } else {
+      each = bury(each);
+    }
+  }
+  // next_term() and connect() see to it otherwise.
+  if (!over && connected_ == seats_) keep_a_standby();
   return over;
+}
+
+std::map<std::string, Processes::Process>::iterator Processes::bury(
+    std::map<std::string, Process>::iterator dead) {
+  ++deaths_;
+  asked_.erase(dead->first);
+  return processes_.erase(dead);
+}
+
+void Processes::keep_a_standby() {
+  if (options_.standby && processes_.size() == seats_.size()) start({});
 }
 
 void Processes::bury_and_replace(const GroupNews& news, std::vector<Sampled>& said) {
@@ -142,9 +163,7 @@ void Processes::bury_and_replace(const GroupNews& news, std::vector<Sampled>& sa
     }
     if (!seats_.empty() && each->first == seats_[last()])
       std::ranges::move(take(), std::back_inserter(said));
-    ++deaths_;
-    asked_.erase(each->first);
-    each = processes_.erase(each);
+    each = bury(each);
   }
   if (news.term > 0 && news.state != GroupState::forming) {
     while (processes_.size() < shape_.processes()) start({});
@@ -236,7 +255,7 @@ bool Processes::connect(const std::vector<Resume>& sequences, Word begun) {
   if (!await_all({.term = term_, .connected = true}) || !await_running()) return false;
   connected_ = seats_;
   lost_.assign(shape_.stages, false);
-  if (options_.standby && processes_.size() == seats_.size()) start({});
+  keep_a_standby();
   return true;
 }
 
@@ -254,9 +273,10 @@ bool Processes::await_all(const Wired& wanted) {
 bool Processes::await_running() {
   const auto deadline = Clock::now() + kPatience;
   for (;;) {
+    if (broken()) return false;
+    // Last, since broken() takes news, too: of what comes after these the wait below ends.
     const GroupNews news = group_.heard();
     if (news.term == term_ && news.state == GroupState::running) return true;
-    if (broken()) return false;
     if (Clock::now() > deadline) throw Failure(name_ + ": the group does not run");
     wait_for_news();
   }
@@ -285,6 +305,12 @@ std::optional<nlohmann::json> Processes::hear(std::size_t seat, const char* kind
 
 void Processes::signal(unsigned stage, unsigned rank, int number) {
   if (Process* const process = seated(stage * shape_.ranks + rank)) process->child.signal(number);
+}
+
+void Processes::signal_standby(int number) {
+  for (auto& [member, process] : processes_) {
+    if (std::ranges::find(seats_, member) == seats_.end()) process.child.signal(number);
+  }
 }
 
 void Processes::lose_server(const std::filesystem::path& next) {

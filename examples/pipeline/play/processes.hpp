@@ -33,7 +33,9 @@ namespace aqua::pipeline {
 class Processes {
  public:
   // Starts all of them; returns once they are connected with each other. Their sockets lie in
-  // `directory`. With options.flip the first process damages a byte. The coordinator outlives it.
+  // `directory`. The coordinator outlives it.
+  // With options.flip the first stage's first process flips a byte of the KV that it has computed,
+  // so that a test can see that the answers differ then.
   Processes(const std::string& name, const PipelineShape& shape, const Options& options,
             const std::filesystem::path& directory, Coordinator& coordinator);
 
@@ -48,7 +50,7 @@ class Processes {
 
   // Whether the term is over: a process that has a rank in it was killed, or the group has begun
   // another one. Kills whom nobody has heard of for long, which count as killed from a later call
-  // on.
+  // on. Where one that stood by was killed, another one stands by.
   [[nodiscard]] bool broken();
   // Returns once the group has given each rank to a process in a newer term, and all of these have
   // left what they did, and listen. Returns what the last stage had said before.
@@ -69,6 +71,7 @@ class Processes {
   [[nodiscard]] Word term() const { return term_; }
 
   void signal(unsigned stage, unsigned rank, int number);
+  void signal_standby(int number);
   // Kills all, whose successors are on another server: their sockets lie in that directory, and so
   // does that of the keeper beside them.
   void lose_server(const std::filesystem::path& next);
@@ -93,6 +96,9 @@ class Processes {
   // Throws Failure for who has ended by itself.
   [[nodiscard]] static bool was_killed(Process& process);
   void bury_and_replace(const GroupNews& news, std::vector<Sampled>& said);
+  // Forgets one that was killed. Returns the next.
+  std::map<std::string, Process>::iterator bury(std::map<std::string, Process>::iterator dead);
+  void keep_a_standby();
   [[nodiscard]] bool adopts(const GroupNews& news);
   void wait_for_news(int also = -1);
   void tell(std::size_t seat, const nlohmann::json& message);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "play/recovery.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "must.hpp"
@@ -27,9 +28,15 @@ kv_stream::RecoveryPlan plan_for(const ModelShape& model, const PipelineShape& p
   // One keeper serves all stages. Where it is lost, nobody has found a replica: marks say none.
   input.lost_keepers.assign(lost.size(), false);
   for (unsigned stage = 0; stage < pipeline.stages; ++stage) {
-    const Part part = part_of(model, pipeline, stage, 0);
-    input.token_bytes.push_back(std::uint64_t{2} * part.layers.count * model.kv_heads *
-                                model.head_bytes);
+    // The ranks of a stage copy at the same time, each at the rate that one was measured at: the
+    // one that copies most counts.
+    std::uint64_t most = 0;
+    for (unsigned rank = 0; rank < pipeline.ranks; ++rank) {
+      const Part part = part_of(model, pipeline, stage, rank);
+      most = std::max(
+          most, std::uint64_t{2} * part.layers.count * part.kv_heads.count * model.head_bytes);
+    }
+    input.token_bytes.push_back(most);
   }
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     const Interrupted& each = sequences[i];

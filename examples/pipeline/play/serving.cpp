@@ -40,8 +40,10 @@ void Serving::begin_more() {
     const Request& request = requests_[begun_];
     running_[request.sequence] = &request;
     since_[request.sequence] = Clock::now();
-    company_[request.sequence] = static_cast<std::size_t>(std::ranges::count_if(
-        running_, [&](const auto& each) { return served_.answers[each.first].empty(); }));
+    std::size_t& together = together_[request.sequence] = 0;
+    for (const auto& [sequence, other] : running_) {
+      if (served_.answers[sequence].empty()) together += other->prompt.size();
+    }
     give_prompt(request);
   }
 }
@@ -76,14 +78,15 @@ void Serving::listen() {
   std::vector<pollfd> sources{{stop_.fd(), POLLIN, 0}};
   prefill_.watch(sources);
   if (apart()) decode_.watch(sources);
-  const int ready =
-      ::poll(sources.data(), sources.size(), static_cast<int>(options_.one_wait().count()));
+  (void)::poll(sources.data(), sources.size(), static_cast<int>(options_.one_wait().count()));
   stop_.check();
-  if (ready > 0) last_news_ = Clock::now();
-  if (Clock::now() - last_news_ > kSilence)
-    throw Failure(decode_.name() + " says nothing for two minutes");
   std::vector<Sampled> said = prefill_.take();
   if (apart()) std::ranges::move(decode_.take(), std::back_inserter(said));
+  // Tokens and recoveries count: deaths of who has no rank, and of the coordinator, may go on while
+  // nothing is served.
+  if (!said.empty()) last_news_ = Clock::now();
+  if (Clock::now() - last_news_ > kSilence)
+    throw Failure(decode_.name() + " says nothing for two minutes");
   for (const Sampled& sampled : said) {
     const auto delivered = deliver(sampled);
     if (delivered == Delivered::last) end(sampled.sequence);
@@ -115,7 +118,7 @@ Serving::Delivered Serving::deliver(const Sampled& sampled) {
   if (answer.size() == 1 && served_.recoveries == 0) {
     // A prompt that had company took as long as all of it, which is what recovery will have, too.
     const std::chrono::duration<double> took = Clock::now() - since_.at(sampled.sequence);
-    costs_.computed(request.prompt.size() * company_.at(sampled.sequence), took.count());
+    costs_.computed(together_.at(sampled.sequence), took.count());
   }
   if (answer.size() < request.answer_tokens) return Delivered::more;
   const std::chrono::duration<double> took = Clock::now() - since_.at(sampled.sequence);

@@ -89,10 +89,13 @@ class Serving {
   Served served_{};
   std::map<Word, std::uint32_t> attempts_{};   // of prompts that were given to prefill
   std::map<Word, Clock::time_point> since_{};  // that requests run
-  std::map<Word, std::size_t> company_{};  // prompts under way when one was given, itself counted
+  // Tokens of the prompts that were under way when one was given, its own counted.
+  std::map<Word, std::size_t> together_{};
+  // Of both pipelines: where they are apart, prefill alone computes prompts, and decode's recovery
+  // is reckoned with what they took there.
   kv_stream::RecoveryCosts costs_{};
   std::size_t begun_ = 0;
-  Clock::time_point last_news_ = Clock::now();
+  Clock::time_point last_news_ = Clock::now();  // of the last tokens, or recovery
   std::optional<Clock::time_point> noticed_{};  // a death after which no token has come yet
 };
 

@@ -95,13 +95,18 @@ bool Membership::await_plan(const Connect& connect) {
                                                         news_.state == GroupState::running));
   });
   if (news_.term != term) return false;
-  for (const GroupResume& agreed : news_.resumes) {
-    const auto told = std::ranges::find(connect.sequences, agreed.sequence, &Resume::sequence);
-    const bool beyond = told != connect.sequences.end() && told->from > agreed.mark;
-    if (beyond && pipeline_ != kDecode)
-      throw example::Failure("sequence " + std::to_string(agreed.sequence) + " goes on from " +
-                             std::to_string(told->from) + ", and the group has " +
-                             std::to_string(agreed.mark));
+  // Where prefill is apart a prompt may still come to all of decode, or to some of its ranks, which
+  // have acknowledged nothing of it. A group that runs has no plan any more.
+  if (pipeline_ == kDecode || news_.state != GroupState::resuming) return true;
+  const auto agreed = [&](Word sequence) {
+    const auto found = std::ranges::find(news_.resumes, sequence, &GroupResume::sequence);
+    return found == news_.resumes.end() ? 0 : found->mark;
+  };
+  for (const Resume& told : connect.sequences) {
+    if (told.from > agreed(told.sequence))
+      throw example::Failure("sequence " + std::to_string(told.sequence) + " goes on from " +
+                             std::to_string(told.from) + ", and the group has " +
+                             std::to_string(agreed(told.sequence)));
   }
   return true;
 }

@@ -38,8 +38,8 @@ class Membership {
   // Nobody acts under an older term here any more, and this is what there is of these sequences.
   void acknowledge(Word term, const Survey& survey, const Surveyed& surveyed);
   // Waits until all have acknowledged the term. False: it is over. Failure where a sequence is to
-  // go on from beyond what the members of the group have acknowledged, unless it was streamed here
-  // and its prompt may still come.
+  // go on from beyond what the members of the group have acknowledged; in a decode pipeline, to
+  // which prompts may still be streamed, nobody looks.
   [[nodiscard]] bool await_plan(const Connect& connect);
   // This process has carried the plan out.
   void resumed(Word term);

@@ -19,17 +19,18 @@ bool is_first(const std::filesystem::path& mark) {
   return made.valid();
 }
 
-// To whoever listens at the socket: that process lives, and nobody else has its number.
-void signal_listener(const std::filesystem::path& path, int signal) {
+// To whoever listens at the socket: that process lives, and nobody else has its number. Whether it
+// got it: between two lives of a daemon nobody listens.
+bool signal_listener(const std::filesystem::path& path, int signal) {
   const example::Fd made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   path.native().copy(address.sun_path, sizeof address.sun_path - 1);
   ucred peer{};
   socklen_t length = sizeof peer;
-  if (::connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-      ::getsockopt(made.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0)
-    (void)::kill(peer.pid, signal);
+  return ::connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+         ::getsockopt(made.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
+         ::kill(peer.pid, signal) == 0;
 }
 
 }  // namespace
@@ -46,7 +47,9 @@ void NamedStep::reach(const AtStep& wanted) const {
                            (recovers_ ? " after a death" : "");
   if (wanted.coordinator) {
     const std::filesystem::path socket = coordinator_.substr(coordinator_.find(':') + 1);
-    if (is_first(socket.parent_path() / ("coordinator" + what))) signal_listener(socket, signal);
+    const std::filesystem::path mark = socket.parent_path() / ("coordinator" + what);
+    // Where it got nowhere, the next process that gets there tries it again.
+    if (is_first(mark) && !signal_listener(socket, signal)) std::filesystem::remove(mark);
     return;
   }
   if (!is_first(directory_ / (process_ + what))) return;

@@ -81,7 +81,9 @@ class Orders {
     return line.find("\"listen\"") != std::string::npos;
   }
 
-  // Of a term that somebody's end has begun, "last" was said before: it is read then, too.
+  // Terms are read first, and then what the orchestrator has said. It says "last" to all processes
+  // before the first one ends: where a line of a term is here that such an end has begun, "last" is
+  // here as well, and the line is dropped.
   void read() {
     constexpr std::chrono::milliseconds kNone{0};
     if (has_terms_) take(terms_.read(kNone));

@@ -2,9 +2,10 @@
 // RecoveryCosts is what plan_recovery() (aqua/kv_stream/recovery.hpp) reckons with, as it was
 // measured here: how fast replicas are copied, and how long a known token takes to be computed.
 //
-// Each is the quotient of two sums, in which a measurement counts half as much once seven more have
-// come: what is small, and lasts as long as a call does, weighs little beside what is large. Before
-// anything was measured it is what the start says. Header only.
+// Each of the two is a quotient of sums: all bytes over all seconds, and all seconds over all
+// tokens. So a small copy, which lasts about as long as a call does, weighs little beside a large
+// one. A measurement counts half as much once seven more have come. Before anything was measured,
+// Start says what is taken. Header only.
 //
 // Threads: one at a time. Pure. Units: bytes, seconds, tokens.
 #pragma once
@@ -16,6 +17,7 @@ namespace aqua::kv_stream {
 
 class RecoveryCosts {
  public:
+  // What is taken as long as nothing was measured. Both are finite and above zero.
   struct Start {
     double link_bytes_per_second = 1e9;
     double prefill_seconds_per_token = 1e-4;

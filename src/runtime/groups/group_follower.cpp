@@ -215,7 +215,8 @@ void GroupFollower::tell(const groups::Group& group) {
   {
     MutexLock lock(mu_);
     known_ = {group.id, group.term};
-    if (acts_in_ == 0 && group.state == groups::State::running) acts_in_ = group.term;
+    const bool first_run = acts_in_ == 0 && group.state == groups::State::running;
+    if (first_run || options_.observes) acts_in_ = group.term;
     news_ = news;
   }
   if (!options_.on_news) return;
@@ -241,6 +242,8 @@ bool GroupFollower::rest(std::chrono::milliseconds pause) {
 }
 
 Result<void> GroupFollower::of_this_term(groups::Term term) const {
+  if (options_.observes)
+    return Error{Code::failed_precondition, "group: one that observes has nothing to say"};
   if (term < known_.term) {
     return Error{Code::aborted, concat("group: term ", term, " is over, this is ", known_.term)};
   }

@@ -55,6 +55,7 @@ class GroupFollower {
   void end(const Error& why);
   // False when it is time to stop.
   [[nodiscard]] bool rest(std::chrono::milliseconds pause);
+  // Whether this engine may say something of the term.
   [[nodiscard]] Result<void> of_this_term(groups::Term term) const AQUA_REQUIRES(mu_);
 
   const GroupOptions options_;

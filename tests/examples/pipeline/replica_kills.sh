@@ -50,7 +50,8 @@ for step in $steps; do
   run --colocated 2x2 --kill colocated:1@40% --kill colocated:1:1@$step --kill coordinator:0@$step
 done
 run --colocated 3x1 --kill colocated:1@50% --kill coordinator:0@50%  # nobody has heard of the death
-[ "$coordinators" -ge 40 ] || { echo "the coordinator was killed or stopped $coordinators times: hardly ever"; exit 1; }
+# 40 is the most there can be; a step that is reached between two lives of the coordinator may miss one.
+[ "$coordinators" -ge 30 ] || { echo "the coordinator was killed or stopped $coordinators times: hardly ever"; exit 1; }
 with_a_dead_keeper="$why_not|a keeper cannot be asked: "
 why_not=$with_a_dead_keeper run --colocated 3x1 --kill keeper:0@30% --kill colocated:1@60%
 why_not=$with_a_dead_keeper run --colocated 2x2 --kill colocated:0@30% --kill keeper:0@60% --kill colocated:1:1@80%
