@@ -38,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(Policies, LentSchedule, ::testing::Values("cfs+aqua", "
                          [](const auto& of) { return of.param.substr(0, 3); });
 
 TEST_P(LentSchedule, SequencesMoveOffAndBackAndEveryTokenIsAccountedFor) {
-  const RunOutcome outcome = play(taken_back_and_lent_again(), GetParam(), overload());
+  const RunOutcome outcome = play(taken_back_and_lent_again(), GetParam().c_str(), overload());
   EXPECT_GT(at(outcome, 9).peer_bytes, kGB) << "there was nothing to take back";
   EXPECT_EQ(at(outcome, 19).peer_bytes, 0);
   EXPECT_GT(at(outcome, 19).host_bytes, kGB);
@@ -59,11 +59,12 @@ TEST_P(LentSchedule, SequencesMoveOffAndBackAndEveryTokenIsAccountedFor) {
 TEST_P(LentSchedule, WhatIsStillLentStaysAndCostsLess) {
   Scenario half = taken_back_and_lent_again();
   half.lent_changes = {{picos(10), 6 * kGB}};
-  const RunOutcome outcome = play(half, GetParam(), overload());
+  const RunOutcome outcome = play(half, GetParam().c_str(), overload());
   EXPECT_GT(at(outcome, 19).peer_bytes, kGB);
   EXPECT_LE(at(outcome, 19).peer_bytes, 6 * kGB);
-  EXPECT_LT(outcome.totals.bytes_evacuated,
-            play(taken_back_and_lent_again(), GetParam(), overload()).totals.bytes_evacuated);
+  EXPECT_LT(
+      outcome.totals.bytes_evacuated,
+      play(taken_back_and_lent_again(), GetParam().c_str(), overload()).totals.bytes_evacuated);
 }
 
 // Any times and amounts, also while a reclaim is under way.

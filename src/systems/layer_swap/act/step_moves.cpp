@@ -101,7 +101,7 @@ Result<void> Steps::send(std::uint32_t layer, const SplitBlocks& blocks, Tickets
     for (const auto& ticket : fetches_[layer]) AQUA_TRY(ticket->stream_wait(out_.stream(), 0));
   }
   meter_.start(StepMeter::Span::write, out_.stream());
-  const auto posted = away_.offload(layer, memory_.layout(layer), blocks, out_.stream(), tickets);
+  auto posted = away_.offload(layer, memory_.layout(layer), blocks, out_.stream(), tickets);
   meter_.stop(out_.stream());
   return posted;
 }
