@@ -65,6 +65,7 @@ def test_every_byte_is_the_one_written_last(runtime, buffers):
 
 @pytest.mark.parametrize("closed", [False, True])
 def test_buffers_outlive_their_swap_however_both_are_collected(runtime, monkeypatch, closed):
+    gc.collect()  # what earlier tests have left
     freed = []
     for kind in (MicrobatchSwap, emulated.Memory):
         def free(handle, kind=kind, real=kind._free):

@@ -13,11 +13,9 @@ that stage's KV, says how far each sequence is replicated, and reads it into thi
 from __future__ import annotations
 
 import ctypes
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, List, Optional
 
-from .. import _callbacks
 from .._blocks import BlockList, to_uint32
 from .._c.replica_structs import (
     MAX_SAMPLER_BYTES,
@@ -30,9 +28,9 @@ from .._c.structs import TicketHandle
 from .._errors import raise_error
 from .._library import lib
 from .._numbers import Stream, native_stream, size, text, uint32
-from .._owned import Owned
 from ..layout import Layout
 from ..transfer import Ticket
+from ._locked import Locked
 from .replicator import ReplicaOwner
 
 if TYPE_CHECKING:
@@ -60,7 +58,7 @@ class ReplicaReaderStatus:
     other_lives: int  # packs of the owner's place in other lives of its group: not read
 
 
-class ReplicaReader(Owned):
+class ReplicaReader(Locked):
     """Closing it waits until what was posted so far has ended. What was not dropped stays with the
     keeper. In a callback or kernel closing does nothing.
 
@@ -68,22 +66,11 @@ class ReplicaReader(Owned):
              that ask or restore.
     """
 
-    __slots__ = ("_lock", "_state")
+    __slots__ = ()
     _free = lib.aqua_replica_reader_free
-    _settles = True
 
     def __init__(self, runtime: "Runtime", handle: ReplicaReaderHandle) -> None:
-        super().__init__(handle, runtime._state.replica_readers)
-        self._state = runtime._state
-        # What the library lists is good until it lists the same again, or the reader is closed.
-        self._lock = threading.RLock()
-
-    def _settle(self) -> bool:
-        return not _callbacks.inside() and self._state.settle()
-
-    def _end(self) -> None:
-        with self._lock:
-            super()._end()
+        super().__init__(runtime._state, handle, runtime._state.replica_readers)
 
     @classmethod
     def open(

@@ -16,11 +16,9 @@ docs/engine/replicas.md.
 from __future__ import annotations
 
 import ctypes
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, List, Sequence
 
-from .. import _callbacks
 from .._blocks import BlockList, to_uint32
 from .._c.replica_structs import (
     CReplicaOwner,
@@ -33,9 +31,9 @@ from .._c.structs import TicketHandle
 from .._errors import raise_error
 from .._library import lib
 from .._numbers import Stream, native_stream, size, text, uint32
-from .._owned import Owned
 from ..layout import Layout
 from ..transfer import Ticket
+from ._locked import Locked
 
 if TYPE_CHECKING:
     from ..runtime import Runtime
@@ -90,7 +88,7 @@ class ReplicatorStatus:
     kept_bytes: int
 
 
-class Replicator(Owned):
+class Replicator(Locked):
     """Closing it waits until what was posted so far has ended. What was committed stays with the
     keeper, for a reader; flush() comes first where the rest is to be. In a callback or kernel
     closing does nothing.
@@ -98,23 +96,12 @@ class Replicator(Owned):
     Threads: calls on one replicator come one after the other, but wait().
     """
 
-    __slots__ = ("_lock", "_layout", "_state")
+    __slots__ = ("_layout",)
     _free = lib.aqua_replicator_free
-    _settles = True
 
     def __init__(self, runtime: "Runtime", handle: ReplicatorHandle, layout: Layout) -> None:
-        super().__init__(handle, runtime._state.replicators, layout)
-        self._state = runtime._state
+        super().__init__(runtime._state, handle, runtime._state.replicators, layout)
         self._layout = layout  # keeps its arrays
-        # What the library lists is good until it lists the same again, or the replicator is closed.
-        self._lock = threading.RLock()
-
-    def _settle(self) -> bool:
-        return not _callbacks.inside() and self._state.settle()
-
-    def _end(self) -> None:
-        with self._lock:
-            super()._end()
 
     @classmethod
     def create(

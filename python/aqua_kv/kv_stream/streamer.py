@@ -24,7 +24,6 @@ heads may all differ; aqua-keeper has what is on its way.
 from __future__ import annotations
 
 import ctypes
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence
 
@@ -45,8 +44,8 @@ from .._c.streamer_structs import (
 from .._errors import raise_error
 from .._library import lib
 from .._numbers import Stream, native_stream, size, text, uint32
-from .._owned import Owned
 from ..layout import Layout
+from ._locked import Locked
 from .shape import StreamGroup
 from .streams import StreamIn, StreamOut
 
@@ -92,29 +91,18 @@ class StreamerStatus:
     cut_off: int  # ... and cut_off()
 
 
-class Streamer(Owned):
+class Streamer(Locked):
     """Closing it waits until what was posted so far has ended, and what was finished is the
     keeper's; it goes with the last of its streams. Sequences that were not finished come to the next
     streamer of this rank. In a callback or kernel closing does nothing."""
 
-    __slots__ = ("_lock", "_layout", "_state", "_untold")
+    __slots__ = ("_layout", "_untold")
     _free = lib.aqua_streamer_free
-    _settles = True
 
     def __init__(self, runtime: "Runtime", handle: StreamerHandle, layout: Layout) -> None:
-        super().__init__(handle, runtime._state.streamers, layout)
-        self._state = runtime._state
+        super().__init__(runtime._state, handle, runtime._state.streamers, layout)
         self._layout = layout  # keeps its arrays
-        # What the library lists is good until it lists the same again, or the streamer is closed.
-        self._lock = threading.RLock()
         self._untold: List[Arrived] = []
-
-    def _settle(self) -> bool:
-        return not _callbacks.inside() and self._state.settle()
-
-    def _end(self) -> None:
-        with self._lock:
-            super()._end()
 
     @classmethod
     def open(
