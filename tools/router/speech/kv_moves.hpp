@@ -25,7 +25,7 @@ inline constexpr const char* kOrdersPath = "/aqua/v1/orders";
 struct PoolDoor {
   std::string pool{};  // "": it has none
   std::string role{};
-  bool away = false;  // the pool's keeper is, for now: nothing is handed over
+  bool away = false;  // no keeper of the pool answers: nothing is handed over
   friend bool operator==(const PoolDoor&, const PoolDoor&) = default;
 };
 // Of no pool where it makes no sense.
