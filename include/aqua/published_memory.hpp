@@ -3,7 +3,7 @@
 // the weights of a model, once on a GPU for all of its engines. It lies in slabs, mapped one after
 // another from one address on, and changes process as descriptors.
 //
-//   writer: create() -> write() or kernels -> seal() -> descriptor() of each slab
+//   writer: create() -> write() or kernels -> seal() -> descriptors() of its slabs
 //   reader: open() with those descriptors -> read() or kernels
 //
 // On the emulated GPU the kernel refuses every write after seal(), in every process. On CUDA the

@@ -26,7 +26,7 @@ class BudgetReason(enum.IntEnum):
 @dataclass(frozen=True)
 class MemoryBudget:
     engine_bytes: int  # of its own device: what the engine may use from now on
-    lent_bytes: int  # of its own device: out with others, or on the way back
+    lent_bytes: int  # of its own device: put up for lending, held by others or not
     peer_bytes: int  # neighbours' memory leased to us
     host_bytes: int  # this server's DRAM that we may use
     reason: BudgetReason

@@ -28,7 +28,7 @@ typedef struct aqua_memory_budget {
   size_t struct_size;
   size_t engine_bytes; /* of its own device: what the engine may use from now on, shared_bytes not
                           among it */
-  size_t lent_bytes;   /* of its own device: out with others, or on the way back */
+  size_t lent_bytes;   /* of its own device: put up for lending, held by others or not */
   size_t peer_bytes;   /* neighbours' memory leased to us */
   size_t host_bytes;   /* this server's DRAM that we may use */
   aqua_budget_reason reason;

@@ -110,9 +110,7 @@ class CudaDevice final : public Device {
 
   const Parts parts_;
   const std::shared_ptr<SlabBudget> budget_;
-  // Of a copying kernel: over a link an eighth of the GPU, at least 4; within its memory half,
-  // since 64 KiB in flight on each of fewer do not fill it.
-  const int sms_;
+  const int sms_;  // that the GPU has
   const std::shared_ptr<RegionSet> reachable_ = std::make_shared<RegionSet>();
   const std::shared_ptr<RegionSet> read_only_ = std::make_shared<RegionSet>();
   std::atomic<bool> kernels_;  // until a launch is refused
