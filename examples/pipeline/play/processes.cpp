@@ -275,8 +275,7 @@ bool Processes::await_running() {
   for (;;) {
     if (broken()) return false;
     // Last, since broken() takes news, too: of what comes after these the wait below ends.
-    const GroupNews news = group_.heard();
-    if (news.term == term_ && news.state == GroupState::running) return true;
+    if (const auto runs = runs_in(term_, group_.heard())) return *runs;
     if (Clock::now() > deadline) throw Failure(name_ + ": the group does not run");
     wait_for_news();
   }
