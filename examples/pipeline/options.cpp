@@ -62,6 +62,7 @@ Result<Kill> parse_kill(std::string_view text) {
 // Why that cannot be, beside those before it.
 std::optional<std::string> refusal(const Kill& kill, const Options& options,
                                    const std::vector<Kill>& before) {
+  if (kill.standby && is_daemon(kill)) return "nobody stands by for a daemon";
   if (kill.pipeline == kCoordinator)
     return kill.stage == 0 ? std::nullopt : std::optional<std::string>("there is one coordinator");
   if (kill.stops && is_daemon(kill)) return "nobody finds that this daemon is stopped";
