@@ -168,8 +168,8 @@ CommandLine options_line(Options& options) {
             "likewise, stop it (SIGSTOP), of which its pidfd does not tell ...")
       .number("--ttl-ms", options.ttl_ms, 0, 60'000, "N",
               "... the coordinator calls each process silent that it has not heard of for so long, "
-              "and who is silent for so long is killed and replaced; 0: nobody is. A coordinator "
-              "that is stopped goes on after so long")
+              "and who is silent for as long again is killed and replaced; 0: nobody is. A "
+              "coordinator that is stopped goes on after so long")
       .flag("--compare", options.compare,
             "serve the requests undisturbed, too, and with the same deaths without replicas, and "
             "from scratch; print the latencies side by side")
