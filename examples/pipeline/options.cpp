@@ -62,6 +62,7 @@ Result<Kill> parse_kill(std::string_view text) {
 // Why that cannot be, beside those before it.
 std::optional<std::string> refusal(const Kill& kill, const Options& options,
                                    const std::vector<Kill>& before) {
+  if (kill.standby && is_daemon(kill)) return "nobody stands by for a daemon";
   if (kill.pipeline == kCoordinator)
     return kill.stage == 0 ? std::nullopt : std::optional<std::string>("there is one coordinator");
   if (kill.stops && is_daemon(kill)) return "nobody finds that this daemon is stopped";
@@ -167,8 +168,8 @@ CommandLine options_line(Options& options) {
             "likewise, stop it (SIGSTOP), of which its pidfd does not tell ...")
       .number("--ttl-ms", options.ttl_ms, 0, 60'000, "N",
               "... the coordinator calls each process silent that it has not heard of for so long, "
-              "and who is silent for so long is killed and replaced; 0: nobody is. A coordinator "
-              "that is stopped goes on after so long")
+              "and who is silent for as long again is killed and replaced; 0: nobody is. A "
+              "coordinator that is stopped goes on after so long")
       .flag("--compare", options.compare,
             "serve the requests undisturbed, too, and with the same deaths without replicas, and "
             "from scratch; print the latencies side by side")

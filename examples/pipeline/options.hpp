@@ -74,8 +74,9 @@ struct Options {
   std::filesystem::path courier{};              // the daemon's program; empty: looked for
   std::filesystem::path coordinator_program{};  // likewise
   std::vector<std::string> kill{}, stop{};
-  // Silence after which the coordinator takes a process for silent, and the orchestrator then kills
-  // it; 0: nobody does, and the coordinator waits as long as it does by default.
+  // Silence after which the coordinator takes a process for silent; who is silent for as long again
+  // is killed by the orchestrator. 0: nobody is, and the coordinator waits as long as it does by
+  // default.
   unsigned ttl_ms = 0;
   bool flip = false;
   bool json = false;

@@ -102,8 +102,8 @@ class LayerPool(Owned):
                           offload(), fetch(), what only asks, and the BlockPool; other calls raise
                           FAILED_PRECONDITION. An exception goes to sys.unraisablehook
         schedule          which layers move when; empty: "fixed", the same in every step. "fifo",
-                          Pie's own: where a layer is changes, and the host waits for a layer's
-                          kernels before it begins the next; without a goal
+                          Pie's own, without a goal: where a layer is changes, and a host should wait
+                          for a layer's kernels before it begins the next, or has its layers late
         slab_bytes        frames grow by a slab in each plane at a time. 0: 2 MiB
         name              of its tensors, for people
         RESOURCE_EXHAUSTED: the device has less memory, or host memory no room for the exits of what

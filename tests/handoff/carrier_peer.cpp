@@ -8,6 +8,9 @@
 //                           blocks of this stamp, a layer at a time, closes it, and wipes the
 //                           blocks once they are copied
 //   begin ID TURN           opens one, and waits until it is open
+//   reserve ID TURN         opens one, and waits until the keeper has answered that there is no
+//                           room for it
+//   go-on-with N STAMP      carries what was reserved
 //   kept                    waits until what was carried last is closed
 //   recall                  takes back what was carried last
 //   delivered               answers what has become of the next, and the code of a refusal
@@ -58,6 +61,8 @@ class CarrierPeer {
     if (verb == "hang-up") return test::hang_up();
     if (verb == "begin") return begin(words);
     if (verb == "carry") return carry(words);
+    if (verb == "reserve") return reserve(words);
+    if (verb == "go-on-with") return go_on_with(words);
     if (verb == "kept") return kept();
     if (verb == "recall") return outcome(carrier_->recall(last_));
     if (verb == "delivered") return test::next_delivered(*carrier_);
@@ -97,12 +102,39 @@ class CarrierPeer {
     return room == 0 ? "ok" : outcome(carrier_->admit("prefill", static_cast<std::uint32_t>(room)));
   }
 
-  std::string begin(std::istream& words) {
-    ParcelHead head;
-    words >> head.id >> head.turn;
+  std::string open(const ParcelHead& head) {
     const auto opened = carrier_->open(head, "decode");
     if (!opened.ok()) return carrier_->is_connected() ? outcome(opened) : "no keeper";
     last_ = *opened;
+    return "ok";
+  }
+  static ParcelHead head_of(std::istream& words) {
+    ParcelHead head;
+    words >> head.id >> head.turn;
+    return head;
+  }
+  // The keeper is asked one thing after the other: once it has told what has become of a later
+  // parcel, it has answered for this one.
+  std::string reserve(std::istream& words) {
+    const ParcelHead head = head_of(words);
+    if (std::string said = open(head); said != "ok") return said;
+    const std::uint64_t reserved = last_;
+    if (std::string said = open({.id = head.id + ", later", .turn = 1}); said != "ok") return said;
+    if (const auto recalled = carrier_->recall(last_); !recalled.ok()) return outcome(recalled);
+    if (std::string told = test::next_delivered(*carrier_); told != "recalled") return told;
+    last_ = reserved;
+    // state() says `reserved` as well while there is room, and no segment yet.
+    const auto filled =
+        carrier_->fill(reserved, layer(0), StampedCache::blocks(1), cache_.stream());
+    if (filled.ok()) return "there is room";
+    const bool waits = filled.error().message.ends_with(" is not open");
+    return waits ? "reserved" : outcome(filled);
+  }
+  std::string begin(std::istream& words) {
+    std::string said = open(head_of(words));
+    return said == "ok" ? until_open() : said;
+  }
+  std::string until_open() {
     for (;;) {
       const auto state = carrier_->state(last_);
       if (!state.ok()) return carrier_->is_connected() ? outcome(state) : "no keeper";
@@ -111,7 +143,11 @@ class CarrierPeer {
     }
   }
   std::string carry(std::istream& words) {
-    if (std::string begun = begin(words); begun != "ok") return begun;
+    std::string said = open(head_of(words));
+    return said == "ok" ? go_on_with(words) : said;
+  }
+  std::string go_on_with(std::istream& words) {
+    if (std::string opened = until_open(); opened != "ok") return opened;
     const std::uint64_t count = number(words), stamp = number(words);
     const auto blocks = StampedCache::blocks(count, 5, 3);
     cache_.stamp(blocks, stamp);

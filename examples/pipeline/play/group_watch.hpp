@@ -6,6 +6,7 @@
 // group was refused, or ended by hand.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -16,6 +17,13 @@
 #include "play/coordinator.hpp"
 
 namespace aqua::pipeline {
+
+// Whether the group runs in this term. False: another one has begun. None: it does not run yet.
+[[nodiscard]] inline std::optional<bool> runs_in(std::uint64_t term, const GroupNews& news) {
+  if (news.term > term) return false;
+  if (news.term == term && news.state == GroupState::running) return true;
+  return {};
+}
 
 class GroupWatch {
  public:

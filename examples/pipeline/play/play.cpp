@@ -248,8 +248,12 @@ class Play {
   std::function<void(std::size_t)> killing(const Options& options,
                                            std::vector<Processes*> pipelines,
                                            KillDaemon kill_daemon) {
+    // Parsed with the options that it was accepted with: in another way there may be no keeper, or
+    // nobody who stands by.
+    const bool undisturbed = options.kill.empty() && options.stop.empty();
     return [this, kill_daemon = std::move(kill_daemon), pipelines = std::move(pipelines),
-            pending = kills(options)](std::size_t tokens) mutable {
+            pending =
+                undisturbed ? std::vector<Kill>{} : kills(options_)](std::size_t tokens) mutable {
       const auto due = [&](const Kill& kill) {
         return kill.step.empty() && tokens * 100 >= answer_tokens_ * kill.percent;
       };

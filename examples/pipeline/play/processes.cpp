@@ -169,7 +169,8 @@ void Processes::bury_and_replace(const GroupNews& news, std::vector<Sampled>& sa
     while (processes_.size() < shape_.processes()) start({});
     return;
   }
-  // While a group forms nobody who stands by gets a rank.
+  // While a group forms nobody who stands by gets a rank. The rank of one that has died is taken
+  // until the group has heard of that, which is news for the next call.
   for (unsigned i = 0; i < shape_.processes(); ++i) {
     const Place place{name_, shape_, i / shape_.ranks, i % shape_.ranks};
     const GroupRank rank = rank_of(name_, place.stage, place.rank);
@@ -275,8 +276,7 @@ bool Processes::await_running() {
   for (;;) {
     if (broken()) return false;
     // Last, since broken() takes news, too: of what comes after these the wait below ends.
-    const GroupNews news = group_.heard();
-    if (news.term == term_ && news.state == GroupState::running) return true;
+    if (const auto runs = runs_in(term_, group_.heard())) return *runs;
     if (Clock::now() > deadline) throw Failure(name_ + ": the group does not run");
     wait_for_news();
   }

@@ -115,10 +115,11 @@ Serving::Delivered Serving::deliver(const Sampled& sampled) {
     const std::chrono::duration<double> took = Clock::now() - *noticed;
     served_.recovery_seconds = std::max(served_.recovery_seconds, took.count());
   }
-  if (answer.size() == 1 && served_.recoveries == 0) {
+  const auto together = together_.find(sampled.sequence);
+  if (answer.size() == 1 && together != together_.end()) {
     // A prompt that had company took as long as all of it, which is what recovery will have, too.
     const std::chrono::duration<double> took = Clock::now() - since_.at(sampled.sequence);
-    costs_.computed(together_.at(sampled.sequence), took.count());
+    costs_.computed(together->second, took.count());
   }
   if (answer.size() < request.answer_tokens) return Delivered::more;
   const std::chrono::duration<double> took = Clock::now() - since_.at(sampled.sequence);
@@ -186,6 +187,7 @@ void Serving::recover(Processes& broken) {
   kv_stream::RecoveryPlan plan;
   Reckoning reckoning;
   Interruption interruption{.noticed = noticed};
+  together_.clear();  // the first token of a prompt that is under way now waits for this
   for (bool connected = false; !connected;) {
     for (const Sampled& each : broken.next_term()) {
       const auto delivered = deliver(each);
@@ -233,6 +235,7 @@ void Serving::recover(Processes& broken) {
   for (const Word each : again) give_prompt(*running_.at(each));
   go_on_by(plan, prompts);
   begin_more();
+  together_.clear();  // of these likewise: what is computed again is under way beside them
 }
 
 void Serving::go_on_by(const kv_stream::RecoveryPlan& plan, bool prompts) {

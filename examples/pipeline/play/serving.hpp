@@ -89,7 +89,8 @@ class Serving {
   Served served_{};
   std::map<Word, std::uint32_t> attempts_{};   // of prompts that were given to prefill
   std::map<Word, Clock::time_point> since_{};  // that requests run
-  // Tokens of the prompts that were under way when one was given, its own counted.
+  // Tokens of the prompts that were under way when one was given, its own counted. Of prompts that
+  // no recovery has delayed, whose first token tells how long all of these took.
   std::map<Word, std::size_t> together_{};
   // Of both pipelines: where they are apart, prefill alone computes prompts, and decode's recovery
   // is reckoned with what they took there.

@@ -53,14 +53,14 @@ void Replicas::step(const Step& step, BlockList blocks, Stream stream) {
   constexpr unsigned kMeasuredOf = 8;
   if (from_the_first && prompts_++ % kMeasuredOf == 0) {
     example::must(copy.wait(), "replicas");
-    measured(written.ids.size(), since);
+    measured(copy, since);
   }
   known_.insert(head.sequence);
 }
 
-void Replicas::measured(std::size_t tokens, Clock::time_point since) {
-  const Layout& layout = cache_.layout();
-  measured_.bytes += tokens * (layout.block_bytes() / layout.spec().axes.tokens.count);
+void Replicas::measured(const Ticket& copy, Clock::time_point since) {
+  if (copy.bytes() == 0) return;  // the keeper is away, say, or has no room
+  measured_.bytes += copy.bytes();
   measured_.seconds += std::chrono::duration<double>(Clock::now() - since).count();
 }
 

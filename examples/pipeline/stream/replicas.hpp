@@ -45,12 +45,14 @@ class Replicas {
   // What was not restored is dropped.
   void end_restoring(Stream stream);
   // Of copies of many tokens, since the last call: all that were restored, and one prompt in eight,
-  // which is waited for.
+  // which is waited for. Bytes that were really moved: with a prompt what was missing before, and
+  // nothing of one that could not be copied.
   [[nodiscard]] MeasuredCopies take_measured() { return std::exchange(measured_, {}); }
 
  private:
   using Clock = std::chrono::steady_clock;
-  void measured(std::size_t tokens, Clock::time_point since);
+  // Counts what the ticket, which is done, has moved.
+  void measured(const Ticket& copy, Clock::time_point since);
 
   const KvCache& cache_;
   const kv_stream::ReplicatorOptions options_;
@@ -59,7 +61,7 @@ class Replicas {
   std::optional<kv_stream::ReplicaReader> reader_{};
   std::set<Word> known_{};  // to the replicator
   MeasuredCopies measured_{};
-  unsigned prompts_ = 0;  // that were copied
+  unsigned prompts_ = 0;  // that were to be copied
 };
 
 template <typename Posted>
@@ -72,7 +74,7 @@ void Replicas::restore(const KnownSequence& known, std::uint32_t tokens, BlockLi
       "restore");
   posted();
   example::must(restored.ticket.wait(), "restore");
-  measured(tokens, since);
+  measured(restored.ticket, since);
   if (!replicator_) return;
   example::must(replicator_->adopt({.sequence = known.sequence,
                                     .blocks = blocks,

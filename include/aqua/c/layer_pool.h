@@ -53,8 +53,8 @@ typedef struct aqua_layer_pool_options {
   /* What it is given is gone when it returns. NULL: nobody is told. */
   void (*on_resize)(void* user, const aqua_layer_pool_change* change);
   const char* schedule; /* which layers move when; empty: "fixed", the same in every step. "fifo",
-                           Pie's own: where a layer is changes, and the host waits for a layer's
-                           kernels before it begins the next */
+                           Pie's own: where a layer is changes, and a host should wait for a
+                           layer's kernels before it begins the next, or has its layers late */
   size_t slab_bytes;    /* frames grow by a slab in each plane at a time. 0: 2 MiB */
   const char* name;     /* of its tensors, for people; empty: "layer pool" */
 } aqua_layer_pool_options;

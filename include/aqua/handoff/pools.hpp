@@ -46,10 +46,11 @@ struct PoolStatus {
 // By name. `keeper`: as WeightsOptions::keeper. unavailable and permission_denied as
 // SharedWeights::attach().
 [[nodiscard]] AQUA_API Result<std::vector<PoolStatus>> list_pools(const std::string& keeper = {});
-// Ends a parcel that nobody has taken: of a request that was cancelled, say. Its blocks are free
-// then. One whose giver opened it under a turn above `up_to` stays: who gives up one move of a
-// request names its turn, and a later move of the same request is not touched however late this
-// comes. not_found: no such pool, or no such parcel waits.
+// Ends a parcel that nobody has taken: of a request that was cancelled, say. The blocks of a closed
+// one are free then; of an open one they stay its giver's, as a segment that it fills does. One
+// whose giver opened it under a turn above `up_to` stays: who gives up one move of a request names
+// its turn, and a later move of the same request is not touched however late this comes.
+// not_found: no such pool, or no such parcel that is not taken.
 [[nodiscard]] AQUA_API Result<void> cancel_parcel(const std::string& pool, const std::string& id,
                                                   const std::string& keeper = {},
                                                   std::uint64_t up_to = kMostTurn);

@@ -216,7 +216,8 @@ TEST_P(StoppedGiverAtStep, LosesItsRoomToAnotherWhenItsParcelIsCancelledAndIsRef
     stop_at(stopped, GetParam(), "carry a 1 6 77");
     ::kill(stopped->pid(), SIGSTOP);
     const Member other = prefill();
-    other->post("carry b 1 6 88");  // for which there is no room
+    ASSERT_EQ(other->ask("reserve b 1"), "reserved") << "there is no room for it";
+    other->post("go-on-with 6 88");
     ASSERT_TRUE(cancel_parcel("carried", "a", keeper_.socket(), 1).ok());
     EXPECT_EQ(other->answer(), "ok");
     EXPECT_EQ(taker->ask("take 1"), "b");

@@ -48,5 +48,31 @@ TEST(RecoveryChoice, ReadsWhereThatIsTheShorter) {
   }
 }
 
+// Two links, as busy with a sequence each: to compute one of these frees one link only, and the
+// other one takes as long. To compute both frees both.
+TEST(RecoveryChoice, ComputesAllWhereThatIsShorterAndNoneAloneWouldHelp) {
+  const RecoveryInput in{
+      .lost_workers = {false, false},
+      .lost_keepers = {false, false},
+      .token_bytes = {10, 10},
+      .sequences =
+          {{.sequence = 7, .prompt_tokens = 101, .cached = {0, 100}, .replicas = {{0, 1, 100}}},
+           {.sequence = 8, .prompt_tokens = 101, .cached = {100, 0}, .replicas = {{1, 0, 100}}}},
+      .link_bytes_per_second = 100,
+      .prefill_seconds_per_token = 0.04,
+      .reads_first = true};
+  const auto plan = plan_recovery(in);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_NEAR(plan->seconds_if_read, 10.08, 1e-9);
+  EXPECT_NEAR(plan->seconds_if_computed, 8.08, 1e-9);
+  EXPECT_NEAR(plan->seconds, 8.08, 1e-9);
+  EXPECT_NEAR(plan->compute_seconds, 8.08, 1e-9);
+  EXPECT_NEAR(plan->link_seconds, 0, 1e-9);
+  for (const Resumed& each : plan->sequences) {
+    EXPECT_EQ(each.from, 0U) << each.sequence;
+    EXPECT_TRUE(each.reads.empty()) << each.sequence;
+  }
+}
+
 }  // namespace
 }  // namespace aqua::kv_stream::test

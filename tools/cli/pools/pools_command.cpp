@@ -22,11 +22,11 @@ constexpr const char* kAbout = R"(Usage: aqua pools [list] [options]
        aqua pools remove --pool NAME [options]
 
 The KV pools that the keeper of this server has: their blocks, and the parcels that nobody has
-taken. Cancels a parcel that waits, of a request that nobody wants answered any more. Releases the
-blocks that were quarantined since work of dead members may still write them: once the device has
-been idle since. Moves the blocks of so many slabs from the quota of one role to that of another,
-and takes nothing from anybody. Removes a pool of which nobody is a member, with what waits in it.
-(docs/operate/keeper.md))";
+taken. Cancels a parcel that nobody has taken, closed or open, of a request that nobody wants
+answered any more. Releases the blocks that were quarantined since work of dead members may still
+write them: once the device has been idle since. Moves the blocks of so many slabs from the quota of
+one role to that of another, and takes nothing from anybody. Removes a pool of which nobody is a
+member, with what waits in it. (docs/operate/keeper.md))";
 
 Error bad(const std::string& what) {
   return Error{Code::invalid_argument, concat("pools: ", what)};
@@ -76,7 +76,7 @@ Result<std::string> list(const PoolsCommand& command) {
 CommandLine pools_line(PoolsCommand& command) {
   CommandLine line("pools", kAbout);
   line.text("--pool", command.pool, "NAME", "as its members name it")
-      .text("--id", command.id, "ID", "of the request whose parcel waits")
+      .text("--id", command.id, "ID", "of the request whose parcel nobody has taken")
       .text("--from", command.from, "ROLE", "whose quota gets less")
       .text("--to", command.to, "ROLE", "whose quota gets more")
       .number("--slabs", command.slabs, 1, 65536, "N", "of whose blocks the quota moves")
@@ -114,7 +114,7 @@ Result<std::string> run_pools(const PoolsCommand& command) {
       if (command.json) {
         return Json{{"pool", command.pool}, {"cancelled", command.id}}.dump(2) + "\n";
       }
-      return concat(command.id, " is cancelled, its blocks are free\n");
+      return concat(command.id, " is cancelled; if it was closed, its blocks are free\n");
     case PoolsAction::release:
       AQUA_TRY(release_quarantined(command.pool, command.keeper));
       if (command.json) return Json{{"released", command.pool}}.dump(2) + "\n";

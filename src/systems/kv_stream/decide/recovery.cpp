@@ -3,8 +3,9 @@
 // replicas, or computed from its first token. Anything between is no better: both costs are linear
 // in the point at which it goes on. So all that can be read is, and then sequences are computed
 // instead, those first that free the most of the busiest link for the least computing, for as long
-// as the whole gets shorter. Where reading comes first, a sequence that is computed helps as much
-// as its part of the busiest link takes longer than computing it.
+// as the whole gets shorter; or all of them, where that is shorter still. Where reading comes
+// first, a sequence that is computed helps as much as its part of the busiest link takes longer
+// than computing it.
 #include "aqua/kv_stream/recovery.hpp"
 
 #include <algorithm>
@@ -168,6 +169,11 @@ Loads balance(const RecoveryInput& in, std::vector<Choice>& choices) {
     if (without.seconds() >= load.seconds()) continue;
     load = std::move(without);
     compute_anew(choices[i]);
+  }
+  // One alone may not help where several links are as busy; all of them may.
+  if (none_read.seconds() < load.seconds()) {
+    load = none_read;
+    for (const std::size_t i : readers) compute_anew(choices[i]);
   }
   return {load, all_read.seconds(), none_read.seconds()};
 }
