@@ -7,16 +7,13 @@
 #include "layer_pool_bench/parts.hpp"
 #include "layer_pool_bench/timing.hpp"
 #include "samples.hpp"
+#include "systems/layer_swap/decide/layer_schedule.hpp"
 #include "systems/layer_swap/decide/ring_plan.hpp"
 
 namespace aqua::bench {
 namespace {
 
-// A layer's swap over what it computes, as wanted: between those at which one frame more is needed,
-// with room for the write-backs.
-constexpr double kSwaps[] = {1.35, 1.75, 2.6};
-constexpr double kStallFree = 1.03;  // of the all-resident step, at most
-constexpr std::uint32_t kLeastFrames = 3;
+using layer_swap::kLeastFrames;
 
 // The least frames that a link which always carries something bears, with a second one to compute
 // on.
@@ -35,8 +32,7 @@ std::uint32_t planned(std::uint32_t layers, double swap_over_compute) {
 }
 
 void measure_link(Report& report, const Effort& effort, double wanted) {
-  Shape shape{.name = "12 layers", .layers = 12, .planes = 2, .block_bytes = 32 << 10};
-  shape.layer_time = effort.paced(std::chrono::milliseconds(4));
+  const Shape shape = twelve_layers(effort.paced(std::chrono::milliseconds(4)));
   const double layer = std::chrono::duration<double>(shape.layer_time).count();
   const double rate = static_cast<double>(shape.frame_bytes()) / (wanted * layer);
   Runtime runtime = open_device(rate, 256, 256);
@@ -49,9 +45,8 @@ void measure_link(Report& report, const Effort& effort, double wanted) {
   const std::uint32_t expected = reckoned(shape.layers, swap);
 
   nlohmann::json by_frames = nlohmann::json::array();
-  std::uint32_t least = shape.layers;  // where nothing streams nothing stalls
+  StallFree least(shape.layers);
   std::size_t checked = 0;
-  bool stalled = false;
   const std::uint32_t most = std::min(expected + 1, shape.layers - 1);
   const std::uint32_t fewest = std::max(expected, kLeastFrames + 2) - 2;
   for (std::uint32_t frames = most; frames >= fewest; --frames) {
@@ -60,17 +55,15 @@ void measure_link(Report& report, const Effort& effort, double wanted) {
     const auto seconds = in_turn({&resident, &pool}, effort.few_rounds, effort.steps);
     const auto over = ratios(seconds[1], seconds[0]);
     checked += pool.check();
-    const bool free = median(over) <= kStallFree;
-    stalled = stalled || !free;
-    if (!stalled) least = frames;
+    const bool free = least.see(frames, median(over));
     by_frames.push_back({{"frames", frames},
                          {"sustains", layer_swap::best_ring(shape.layers, frames).sustains},
                          {"ratio", summary(over)},
                          {"stall_free", free}});
   }
-  const double expansion = static_cast<double>(shape.layers) / least;
+  const double expansion = static_cast<double>(shape.layers) / least.frames();
   report.add(concat("link of ", decimal(rate / 1e6, 0), " MB/s, a swap as long as ",
-                    decimal(swap, 2), " layers compute: stall-free with ", least,
+                    decimal(swap, 2), " layers compute: stall-free with ", least.frames(),
                     " frames (expansion ", decimal(expansion, 2), "), reckoned ", expected),
              {{"part", "links"},
               {"layers", shape.layers},
@@ -79,10 +72,10 @@ void measure_link(Report& report, const Effort& effort, double wanted) {
               {"swap_s", copies.in},
               {"write_s", copies.out},
               {"resident_step_s", step},
-              {"stall_free_up_to", kStallFree},
+              {"stall_free_up_to", StallFree::kUpTo},
               {"reckoned_frames", expected},
               {"planned_frames", planned(shape.layers, swap)},
-              {"measured_frames", least},
+              {"measured_frames", least.frames()},
               {"expansion", expansion},
               {"by_frames", by_frames},
               {"checked_bytes", checked + resident.check()}});

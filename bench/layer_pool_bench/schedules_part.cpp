@@ -14,15 +14,12 @@
 #include "layer_pool_bench/timing.hpp"
 #include "must.hpp"
 #include "samples.hpp"
+#include "systems/layer_swap/decide/layer_schedule.hpp"
 #include "systems/layer_swap/decide/ring_plan.hpp"
 #include "systems/layer_swap/decide/step_timer.hpp"
 
 namespace aqua::bench {
 namespace {
-
-constexpr double kSwapsCompared[] = {1.35, 1.75, 2.6};  // of a layer, over what it computes
-constexpr double kNoStall = 1.03;                       // of the step without swaps, at most
-constexpr std::uint32_t kFewestFrames = 3;
 
 // A step over what its layers compute, once steps are under way.
 double replayed(const char* schedule, const Shape& shape, std::uint32_t frames,
@@ -38,22 +35,6 @@ double replayed(const char* schedule, const Shape& shape, std::uint32_t frames,
   return seconds / (kSteps * times.compute * shape.layers);
 }
 
-// The fewest frames from which on no step is longer than without swaps; as many as layers at most.
-class Fewest {
- public:
-  explicit Fewest(std::uint32_t layers) : frames_(layers) {}
-  // Told of fewer and fewer.
-  void see(std::uint32_t frames, double ratio) {
-    stalled_ = stalled_ || ratio > kNoStall;
-    if (!stalled_) frames_ = frames;
-  }
-  [[nodiscard]] std::uint32_t frames() const { return frames_; }
-
- private:
-  std::uint32_t frames_;
-  bool stalled_ = false;
-};
-
 LayerPoolOptions with_fifo(LayerPoolOptions options) {
   options.schedule = "fifo";
   return options;
@@ -64,7 +45,7 @@ struct Compared {
   Shape shape;
   PoolEngine resident, resident_in_step;
   layer_swap::StepTimes times{};
-  Fewest fixed, fifo, ahead, replayed_fifo;
+  StallFree fixed, fifo, ahead, replayed_fifo;
   std::size_t checked = 0;
 
   Compared(const Shape& of, double rate)
@@ -120,14 +101,13 @@ nlohmann::json measure_frames(Compared& compared, const Effort& effort, std::uin
 }
 
 void compare_schedules(Report& report, const Effort& effort, double wanted) {
-  Shape shape{.name = "12 layers", .layers = 12, .planes = 2, .block_bytes = 32 << 10};
-  shape.layer_time = effort.paced(std::chrono::milliseconds(8));
+  const Shape shape = twelve_layers(effort.paced(std::chrono::milliseconds(8)));
   const double layer = std::chrono::duration<double>(shape.layer_time).count();
   const double rate = static_cast<double>(shape.frame_bytes()) / (wanted * layer);
   Compared compared(shape, rate);
   const double swap = (compared.times.fetch + compared.times.write_back) / compared.times.compute;
   nlohmann::json by_frames = nlohmann::json::array();
-  for (std::uint32_t frames = shape.layers - 1; frames >= kFewestFrames; --frames) {
+  for (std::uint32_t frames = shape.layers - 1; frames >= layer_swap::kLeastFrames; --frames) {
     by_frames.push_back(measure_frames(compared, effort, frames));
     if (layer_swap::best_ring(shape.layers, frames).sustains < swap) break;
   }
@@ -148,7 +128,7 @@ void compare_schedules(Report& report, const Effort& effort, double wanted) {
               {"swap_s", compared.times.fetch},
               {"whole_out_s", compared.times.whole_out},
               {"write_s", compared.times.write_back},
-              {"stall_free_up_to", kNoStall},
+              {"stall_free_up_to", StallFree::kUpTo},
               {"fixed_frames", compared.fixed.frames()},
               {"fifo_frames", compared.fifo.frames()},
               {"fifo_ahead_frames", compared.ahead.frames()},
@@ -162,7 +142,7 @@ void compare_schedules(Report& report, const Effort& effort, double wanted) {
 }  // namespace
 
 void measure_schedules(Report& report, const Effort& effort) {
-  for (const double swap : kSwapsCompared) compare_schedules(report, effort, swap);
+  for (const double swap : kSwaps) compare_schedules(report, effort, swap);
 }
 
 }  // namespace aqua::bench

@@ -36,4 +36,15 @@ struct Shape {
   }
 };
 
+// Of parts `links` and `schedules`, and a layer's swap there, over what it computes: between those
+// at which one frame more is needed, with room for the write-backs.
+[[nodiscard]] inline Shape twelve_layers(std::chrono::nanoseconds layer_time) {
+  return {.name = "12 layers",
+          .layers = 12,
+          .planes = 2,
+          .block_bytes = 32 << 10,
+          .layer_time = layer_time};
+}
+inline constexpr double kSwaps[] = {1.35, 1.75, 2.6};
+
 }  // namespace aqua::bench

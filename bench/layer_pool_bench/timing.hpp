@@ -32,6 +32,27 @@ inline constexpr unsigned kLeadIn = 2;  // steps before the batch
 [[nodiscard]] Blocks first_blocks(std::uint32_t count);
 void fill(Engine& engine);
 
+// The fewest frames from which on no step is longer than with all layers resident; as many as
+// layers at most.
+class StallFree {
+ public:
+  static constexpr double kUpTo = 1.03;  // of the resident step
+
+  explicit StallFree(std::uint32_t layers) : frames_(layers) {}
+  // Told of fewer and fewer, each with its step over the resident one. Whether it bears none.
+  bool see(std::uint32_t frames, double ratio) {
+    const bool free = ratio <= kUpTo;
+    stalled_ = stalled_ || !free;
+    if (!stalled_) frames_ = frames;
+    return free;
+  }
+  [[nodiscard]] std::uint32_t frames() const { return frames_; }
+
+ private:
+  std::uint32_t frames_;
+  bool stalled_ = false;
+};
+
 // Seconds that so many blocks of one layer take to come in from where layers are away, and to go
 // there: the median of some copies, each between two marks of its stream.
 struct CopySeconds {

@@ -97,6 +97,16 @@ def per_token(run: Row) -> float:
     return float(run["latency_mean_s"]) * run["completed"] / (tokens(run) * run["makespan_s"])
 
 
+def settled(run: Row) -> int:
+    """The frames of an adaptive run, of its first seed, that it had for the longest time."""
+    changes = run["layers"]["frames"]
+    ends = [change["at_s"] for change in changes[1:]] + [run["makespan_s"]]
+    held: Dict[int, float] = {}
+    for change, end in zip(changes, ends):
+        held[change["frames"]] = held.get(change["frames"], 0) + end - change["at_s"]
+    return max(held, key=lambda frames: held[frames])
+
+
 def curve(s: Simulator, model: str, lengths: str, gb: float, link: str) -> Dict[str, Row]:
     rate = s.saturating(model, lengths)
     return {f"{e:g}": s.run(LINKS[link], model, lengths, gb, rate, link, f"{e:g}") for e in FIXED}
@@ -116,13 +126,17 @@ def gain_rows(s: Simulator) -> List[Row]:
                      for n in range(LEAST_FRAMES, LAYERS[model] + 1)}
             frames = max(every, key=lambda n: every[n])
             adaptive = s.run(policy, model, lengths, 3, rate, link)
+            own = settled(adaptive)
             row[link] = {
                 "best_fixed_expansion": float(best), "best_fixed_gain": fixed[best] / tokens(plain),
                 "best_of_all_expansion": LAYERS[model] / frames,
                 "best_of_all_gain": every[frames] / tokens(plain),
                 "gain": tokens(adaptive) / tokens(plain), "expansion": adaptive["layers"]["expansion_mean"],
                 "of_paper": tokens(adaptive) / tokens(plain) / paper,
-                "of_best_fixed": tokens(adaptive) / max(fixed[best], every[frames]),
+                "of_best_fixed": tokens(adaptive) / every[frames],
+                # What is missed by the choice, and until it is there and by trials.
+                "settled_frames": own, "settled_of_best": every[own] / every[frames],
+                "of_settled": tokens(adaptive) / every[own],
                 "latency": per_token(adaptive) / per_token(plain),
                 "stalled_share": adaptive["layers"]["stalled_share"]}
         demand = s.run("fcfs+ondemand", model, lengths, 3, rate, expansion="2")

@@ -196,10 +196,13 @@ class AQUA_API LayerPool {
   // Copies blocks to a tensor and back, for preemption or a prefix cache: in the packed form of a
   // Layout of all layers (aqua/layout.hpp), from `offset` on. In order with `stream` as
   // Runtime::offload() and fetch() are, also for layers that are away, whose bytes do not come in
-  // for it. Neither waits for the tensor's moves, but where a pin that was taken before the move
-  // still holds its old place. The ticket has one layer, which is all of them.
+  // for it. Neither waits for moves, of the tensor and of what is away, but where a pin that was
+  // taken before the move still holds the old place of what is written. The ticket has one layer,
+  // which is all of them. That of offload() says that the bytes were copied: that they are those of
+  // the steps says step_done() of the last one, asked once the ticket is done.
   //   invalid_argument     a block that is not usable or is listed twice, a tensor too small
   //   failed_precondition  within a step; the stream is being captured into a graph
+  //   unavailable          such pins were not released for 5 s: call it again
   //   data_loss            as said above, or the tensor's bytes are gone
   // After any other code the destination may have changed.
   [[nodiscard]] Result<Ticket> offload(BlockList blocks, AquaTensor& tensor, Stream stream,
@@ -214,7 +217,7 @@ class AQUA_API LayerPool {
   // waits: for the kernels of the steps so far, for whole layers that are copied, and for mappings.
   // After an error nothing has changed, but after data_loss.
   //   unavailable          some of the memory is lent: Runtime::reclaim() it, which the call with a
-  //                        BlockPool does by itself
+  //                        BlockPool does by itself. Or what is away is to move, as of end_layer()
   //   invalid_argument     fewer than 3, more than there are layers, or too many for the memory
   //   failed_precondition  within a step, or while a change with a BlockPool is under way
   //   resource_exhausted   host memory has no room for the exits of what is to be away
@@ -229,7 +232,9 @@ class AQUA_API LayerPool {
   //   invalid_argument    also: a list of other blocks or layers, or not the one that the change
   //                       under way has begun with
   //   resource_exhausted  also: host memory has no room for blocks that are moved. Said before any
-  //                       sequence is named
+  //                       sequence is named, or when such room has died and is taken anew
+  //   data_loss           as said above; or, where begin_step() does not say it, what died was room
+  //                       that the change had taken: a later call takes it anew
   [[nodiscard]] Result<bool> resize(std::uint32_t frames, layer_swap::BlockPool& blocks,
                                     Stream stream);
 

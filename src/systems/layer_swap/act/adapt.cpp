@@ -9,7 +9,7 @@
 
 // Invariant: while change_ is set, the engine's list hands out no block past those that the frames
 // to come hold, the frames are still those of before, and all memory that the change takes is
-// there.
+// there, or has died: it holds nothing between calls, and is taken anew.
 namespace aqua {
 
 using layer_swap::BlockMove;
@@ -173,6 +173,10 @@ Result<void> LayerPool::Impl::take_back(std::size_t slabs) {
   return {};
 }
 
+Result<AquaTensor> LayerPool::Impl::make_room(std::size_t bytes) {
+  return runtime_.allocate({.bytes = bytes, .name = concat(options_.name, " moves")});
+}
+
 // Takes what the change will need, and has the list give up the blocks past those of so many
 // frames. A list that does so already, for its owner or since a discard() ended the change, goes
 // on.
@@ -181,12 +185,12 @@ Result<void> LayerPool::Impl::begin_change(std::uint32_t frames, BlockPool& bloc
   Change change{.frames = frames, .blocks = next.blocks};
   if (gives_up(blocks)) change.blocks = blocks.usable_blocks();
   const auto reserve = [&]() -> Result<void> {
+    away_.drop_lost(memory_.streamed());
     AQUA_TRY(away_.extend(next.streamed, memory_.blocks()));
     const std::size_t most = std::max<std::size_t>(kMostCopiedAtOnce / packed_bytes(1), 1);
     const std::size_t count = std::min<std::size_t>(most, memory_.blocks() - change.blocks);
     if (count == 0) return {};
-    AQUA_ASSIGN(change.room, runtime_.allocate({.bytes = packed_bytes(count),
-                                                .name = concat(options_.name, " moves")}));
+    AQUA_ASSIGN(change.room, make_room(packed_bytes(count)));
     return {};
   };
   if (auto reserved = reserve(); !reserved.ok()) {
@@ -224,6 +228,9 @@ Result<bool> LayerPool::Impl::vacate(BlockPool& blocks, Stream stream) {
 
 // Waits for the copies, which come after all that was posted so far.
 Result<void> LayerPool::Impl::copy_blocks(Change& change) {
+  if (change.room->lost()) {
+    AQUA_ASSIGN(change.room, make_room(change.room->bytes()));
+  }
   AquaTensor& room = *change.room;
   const std::size_t at_once = room.bytes() / packed_bytes(1);
   AQUA_TRY(in_.run_after(out_.stream()));

@@ -41,6 +41,12 @@ void AwayCopies::trim(const std::vector<bool>& away, std::uint32_t blocks) {
   }
 }
 
+void AwayCopies::drop_lost(const std::vector<bool>& away) {
+  for (std::uint32_t layer = 0; layer < tensors_.size(); ++layer) {
+    if (!away[layer] && lost(layer)) tensors_[layer].clear();
+  }
+}
+
 SplitBlocks AwayCopies::split(BlockList blocks) const {
   SplitBlocks all(ends_.size());
   for (std::size_t chunk = 0; chunk < all.size(); ++chunk) all[chunk].chunk = chunk;

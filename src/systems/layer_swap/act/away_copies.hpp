@@ -42,6 +42,10 @@ class AwayCopies {
   // Frees the tensors of layers that are not in `away`, and chunks past `blocks`.
   void trim(const std::vector<bool>& away, std::uint32_t blocks);
 
+  // Frees the tensors of layers that are not in `away` whose memory has died: room that was taken
+  // beforehand and holds nothing. extend() takes it anew.
+  void drop_lost(const std::vector<bool>& away);
+
   [[nodiscard]] SplitBlocks split(BlockList blocks) const;
   // Posts the copies of a layer's blocks, of which `layout` describes the device's side, and adds
   // their tickets.

@@ -89,6 +89,7 @@ class LayerPool::Impl {
   [[nodiscard]] Result<void> take_back(std::size_t slabs);
   [[nodiscard]] Result<void> check_list(const layer_swap::BlockPool& blocks) const;
   [[nodiscard]] Result<void> begin_change(std::uint32_t frames, layer_swap::BlockPool& blocks);
+  [[nodiscard]] Result<AquaTensor> make_room(std::size_t bytes);
   [[nodiscard]] Result<bool> vacate(layer_swap::BlockPool& blocks, Stream stream);
   [[nodiscard]] Result<void> copy_blocks(Change& change);
   void tell(const LayerPoolResize& news) const {

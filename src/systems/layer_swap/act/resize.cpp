@@ -130,6 +130,7 @@ Result<void> LayerPool::Impl::change_frames(std::uint32_t frames) {
   const std::uint32_t kept = std::min(memory_.blocks(), next.blocks);
   const std::vector<bool> before = memory_.streamed(), after = next.streamed;
   const auto change = [&]() -> Result<void> {
+    away_.drop_lost(before);
     AQUA_TRY(away_.extend(after, next.blocks));
     AQUA_TRY(steps_.save(first_blocks(kept)));
     AQUA_TRY(settle());

@@ -29,11 +29,10 @@ Result<void> LayerPool::Impl::check_transfer(const char* call, BlockList blocks,
                                               " do not fit a tensor of ", tensor.bytes())};
 }
 
-// Posts the copies of each layer by post(layer, tickets). Frames change only after what was posted,
-// also before a layer was refused or memory ran out.
+// Posts the copies of each layer by post(layer, tickets), behind others_. Frames change only after
+// what was posted, also before a layer was refused or memory ran out.
 template <typename Post>
 Result<Ticket> LayerPool::Impl::post_layers(Stream stream, const Post& post) {
-  AQUA_TRY(others_.run_after(stream));  // refuses a stream under capture before anything is posted
   std::vector<Ticket> tickets;
   try {
     Result<void> posted;
@@ -54,6 +53,7 @@ Result<Ticket> LayerPool::Impl::offload(BlockList blocks, AquaTensor& tensor, St
   AQUA_TRY(check_transfer("offload", blocks, tensor, offset));
   const auto count = static_cast<std::uint32_t>(blocks.size());
   if (count == 0) return Ticket::join({});
+  AQUA_TRY(others_.run_after(stream));  // refuses a stream under capture before anything is posted
   AQUA_TRY(steps_.save(blocks));
   const auto places = first_blocks(count);
   const auto split = away_.split(blocks);
@@ -74,6 +74,7 @@ Result<Ticket> LayerPool::Impl::fetch(AquaTensor& tensor, BlockList blocks, Stre
   AQUA_TRY(check_transfer("fetch", blocks, tensor, offset));
   const auto count = static_cast<std::uint32_t>(blocks.size());
   if (count == 0) return Ticket::join({});
+  AQUA_TRY(others_.run_after(stream));  // as offload(); and nothing is forgotten for a refused call
   const auto places = first_blocks(count);
   const auto split = away_.split(blocks);
   AQUA_ASSIGN(const Pin source,

@@ -95,10 +95,15 @@ Result<void> Steps::post(std::uint32_t ended, const Move& move) {
 
 // Under `fifo` a layer may go out, or be saved, before it has computed on what came in: the copy
 // out waits for the copies in itself. The tensor that both name does not order them once it has
-// moved between the two, since its new place knows nothing of reads of the old one.
+// moved between the two, since its new place knows nothing of reads of the old one. And it is good
+// only if they are, so whoever asks for it asks for them: where one fails the frame has other
+// bytes, which go out all the same.
 Result<void> Steps::send(std::uint32_t layer, const SplitBlocks& blocks, Tickets& tickets) {
   if (memory_.frames_change()) {
-    for (const auto& ticket : fetches_[layer]) AQUA_TRY(ticket->stream_wait(out_.stream(), 0));
+    for (const auto& ticket : fetches_[layer]) {
+      AQUA_TRY(ticket->stream_wait(out_.stream(), 0));
+      tickets.push_back(ticket);
+    }
   }
   meter_.start(StepMeter::Span::write, out_.stream());
   auto posted = away_.offload(layer, memory_.layout(layer), blocks, out_.stream(), tickets);

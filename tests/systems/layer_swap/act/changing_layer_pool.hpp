@@ -33,18 +33,18 @@ class ChangingLayerPool : public ::testing::Test {
     auto opened = Runtime::open({.device = "emu:0",
                                  .coordinator = "none",
                                  .host_bytes = host_bytes,
-                                 .emulated = {.total_bytes = 32_MiB,
+                                 .emulated = {.total_bytes = shape_.device_bytes + 8_MiB,
                                               .hostile = true,
                                               .link_bytes_per_second = link_bytes_per_second}});
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     runtime_ = std::move(*opened);
-    LayerPoolOptions options = kAdapting;
+    LayerPoolOptions options = shape_;
     options.frames = frames;
     options.goal = goal;
     options.schedule = schedule_;
     options.on_resize = [this](const LayerPoolResize& news) { follow(news); };
     engine_ = std::make_unique<SwapEngine>(*runtime_, options);
-    blocks_.emplace(*BlockPool::create(6, pool().usable_blocks()));
+    blocks_.emplace(*BlockPool::create(shape_.layers, pool().usable_blocks()));
   }
   [[nodiscard]] LayerPool& pool() { return engine_->pool(); }
   void follow(const LayerPoolResize& news) {
@@ -118,6 +118,7 @@ class ChangingLayerPool : public ::testing::Test {
     AquaTensor tensor;
     Blocks stamps;
   };
+  LayerPoolOptions shape_ = kAdapting;
   std::optional<Runtime> runtime_;
   std::unique_ptr<SwapEngine> engine_;
   std::optional<BlockPool> blocks_;

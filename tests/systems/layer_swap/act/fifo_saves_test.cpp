@@ -4,8 +4,12 @@
 #include <atomic>
 #include <cstring>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/internals.hpp"
+#include "device/memfd/device.hpp"
+#include "runtime/impl.hpp"
 #include "systems/layer_swap/act/steps.hpp"
 #include "tests/runtime/lent_memory_fixture.hpp"
 
@@ -45,6 +49,7 @@ class FifoSaves : public test::LentMemoryFixture {
     steps_->lay_out();
   }
   void TearDown() override {
+    if (!steps_) return;  // what set this up has failed
     open_gate();
     settle();
     EXPECT_TRUE(emulated::destroy_stream(*borrower_, stream_).ok());
@@ -56,7 +61,7 @@ class FifoSaves : public test::LentMemoryFixture {
     EXPECT_TRUE(in_->wait().ok());
   }
   // Copies in that are posted from now on begin a moment after the gate opens, in which copies that
-  // do not wait for them are over.
+  // do not wait for them are over. No event tells of those: there are none.
   void close_gate() {
     ASSERT_TRUE(emulated::launch(*borrower_, gate_, [open = open_] {
                   open->wait(false);
@@ -85,6 +90,20 @@ class FifoSaves : public test::LentMemoryFixture {
     }
     ASSERT_TRUE(steps_->end({}).ok());
   }
+  // Takes the lent memory back, until all that is away has moved to host memory. Copies that were
+  // posted before still read the old places, which this returns.
+  std::vector<std::pair<const std::byte*, std::size_t>> move_away() {
+    std::vector<std::pair<const std::byte*, std::size_t>> places;
+    for (const auto& entry : detail::Internals::impl(*borrower_).table().all()) {
+      const auto pin = entry->pin(Access::read, stream_, {}).value();
+      places.emplace_back(pin.data(), pin.bytes());
+    }
+    auto reclaim = lender_->reclaim(lent_, milliseconds(20'000));
+    EXPECT_TRUE(reclaim.ok());
+    if (reclaim.ok()) reclaim_ = *reclaim;
+    await([&] { return away_->peer_bytes() == 0; });
+    return places;
+  }
   // The first byte of block 0 that is away of a layer which has a frame; it is fetched there.
   [[nodiscard]] int stamp_away(std::uint32_t layer) {
     Tickets tickets;
@@ -101,6 +120,7 @@ class FifoSaves : public test::LentMemoryFixture {
   }
 
   Stream stream_{}, gate_{};
+  Reclaim reclaim_;
   std::shared_ptr<std::atomic<bool>> open_ = std::make_shared<std::atomic<bool>>(false);
   std::optional<FrameMemory> memory_;
   std::optional<AwayCopies> away_;
@@ -112,14 +132,26 @@ class FifoSaves : public test::LentMemoryFixture {
 TEST_F(FifoSaves, OfALayerThatIsComingWaitForItAlsoWhereItsTensorHasMovedMeanwhile) {
   step_up_to_the_gate();
   ASSERT_EQ(memory_->schedule().state(0), LayerState::coming);
-  auto reclaim = lender_->reclaim(lent_, milliseconds(20'000));
-  ASSERT_TRUE(reclaim.ok());
-  await([&] { return away_->peer_bytes() == 0; });
+  (void)move_away();
   ASSERT_TRUE(steps_->save(std::array{0U}).ok());
   open_gate();
   settle();
   EXPECT_EQ(stamp_away(0), 1) << "it has what the frame had of another layer";
-  EXPECT_TRUE(reclaim->wait().ok());
+  EXPECT_TRUE(reclaim_.wait().ok());
+}
+
+// Then what is saved of it are the frame's old bytes, over the good ones.
+TEST_F(FifoSaves, OfALayerThatIsComingFromMemoryThatDiesAreLost) {
+  step_up_to_the_gate();
+  ASSERT_EQ(memory_->schedule().state(0), LayerState::coming);
+  for (const auto& [at, bytes] : move_away())
+    device::poison_range(detail::Internals::impl(*borrower_).device(), at, bytes);
+  ASSERT_TRUE(steps_->save(std::array{0U}).ok());
+  open_gate();
+  settle();
+  const auto sound = steps_->check_sound();
+  ASSERT_FALSE(sound.ok()) << "a change of frames would go on with what it saved";
+  EXPECT_EQ(sound.error().code, Code::data_loss) << sound.error().message;
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ class LayerPoolRefusals : public ::testing::Test {
  protected:
   void SetUp() override { open(64_MiB); }
   void TearDown() override { engine_.reset(); }
-  void open(std::size_t host_bytes) {
+  void open(std::size_t host_bytes, const char* schedule = "fixed") {
     engine_.reset();
     runtime_.reset();
     auto opened = Runtime::open({.device = "emu:0",
@@ -34,7 +34,9 @@ class LayerPoolRefusals : public ::testing::Test {
                                  .emulated = {.total_bytes = 64_MiB}});
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     runtime_ = std::move(*opened);
-    engine_ = std::make_unique<SwapEngine>(*runtime_, kValidOptions);
+    LayerPoolOptions options = kValidOptions;
+    options.schedule = schedule;
+    engine_ = std::make_unique<SwapEngine>(*runtime_, options);
     engine_->must_step({0, 1, 2, 3, 4, 5});
   }
   [[nodiscard]] LayerPool& pool() { return engine_->pool(); }
@@ -159,6 +161,20 @@ TEST_F(LayerPoolRefusals, CallsOnAStreamUnderCapture) {
   }
   EXPECT_GE(refused, pool().status().streamed_layers);
   ASSERT_TRUE(pool().end_step().ok());
+  expect_whole();
+}
+
+// Its frames have the only bytes of what a step has written, until the layers go out.
+TEST_F(LayerPoolRefusals, TransfersOfFifoOnAStreamUnderCapture) {
+  open(128_MiB, "fifo");
+  const Stream stream = engine_->stream();
+  const Blocks one{0};
+  AquaTensor tensor = *runtime_->allocate({.bytes = pool().packed_bytes(1)});
+  device::Device& device = detail::Internals::impl(*runtime_).device();
+  device::pretend_capture(device, stream);
+  expect(pool().fetch(tensor, one, stream), Code::failed_precondition, "captured");
+  expect(pool().offload(one, tensor, stream), Code::failed_precondition, "captured");
+  device::pretend_capture(device, {});
   expect_whole();
 }
 
