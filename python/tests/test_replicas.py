@@ -151,7 +151,7 @@ def test_what_has_no_blocks_keeps_its_replica_and_what_has_ended_has_none(stage)
 
 
 def test_bad_input_is_refused_and_changes_nothing(runtime, keeper, stage):
-    replicator = stage.replicate()
+    replicator = stage.replicate(term=2)
     ids = list(range(16))
     stage.step(7, ids)
     stage.hold(7, 16)
@@ -180,10 +180,13 @@ def test_bad_input_is_refused_and_changes_nothing(runtime, keeper, stage):
         assert code_of(replicator.adopt, reader, 7) is Code.NOT_FOUND, "of no tokens"
         restore(7, ids, 16, stage.layout, blocks).wait()
         assert code_of(replicator.adopt, reader, 7) is Code.ALREADY_EXISTS
+    with stage.reader(3) as reader:
+        reader.restore(7, ids, 16, stage.layout, blocks).wait()
+        assert code_of(replicator.adopt, reader, 7) is Code.FAILED_PRECONDITION, "of another term"
     assert replicator.watermark(7) == 16
 
     def create(owner=OWNER, shape=SHAPE, **more):
-        options = {"keeper": keeper.socket, **more}
+        options = {"term": 1, "keeper": keeper.socket, **more}
         return code_of(Replicator.create, runtime, stage.layout, owner, shape, **options)
 
     for wrong in (

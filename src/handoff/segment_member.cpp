@@ -35,8 +35,9 @@ Result<std::unique_ptr<SegmentMember>> SegmentMember::open(Runtime& runtime,
     return Error{Code::invalid_argument, "segments: the keeper's answer cannot be"};
   }
   AQUA_ASSIGN(auto link, KeeperLink::make(keeper.descriptor(), std::move(joined.fds[0])));
-  std::unique_ptr<SegmentMember> member(new SegmentMember(
-      runtime, std::move(keeper), std::move(link), options, std::move(listeners)));
+  std::unique_ptr<SegmentMember> member(new SegmentMember(runtime, std::move(keeper),
+                                                          joined.reply.name.number, std::move(link),
+                                                          options, std::move(listeners)));
   for (std::uint32_t i = 0; i < options.ready; ++i) {
     AQUA_TRY(member->reserve_one(options.segment_bytes));
   }
@@ -44,11 +45,12 @@ Result<std::unique_ptr<SegmentMember>> SegmentMember::open(Runtime& runtime,
   return member;
 }
 
-SegmentMember::SegmentMember(Runtime& runtime, SegmentClient keeper,
+SegmentMember::SegmentMember(Runtime& runtime, SegmentClient keeper, std::uint64_t number,
                              std::unique_ptr<KeeperLink> link, const SegmentsOptions& options,
                              Listeners listeners)
     : runtime_(runtime),
       keeper_(std::move(keeper)),
+      keeper_number_(number),
       link_(std::move(link)),
       options_(options),
       news_(std::move(listeners.news)),
@@ -207,7 +209,10 @@ Result<void> SegmentMember::drop(const SegmentName& name) {
 
 SegmentsStatus SegmentMember::status() const {
   const MutexLock lock(mu_);
-  SegmentsStatus status{.connected = connected_, .error = error_.text(), .ready = ready_.size()};
+  SegmentsStatus status{.connected = connected_,
+                        .error = error_.text(),
+                        .keeper = keeper_number_,
+                        .ready = ready_.size()};
   for (const auto& [number, own] : own_) {
     status.taken += own.state == State::taken || own.state == State::ending ? 1 : 0;
     status.kept += own.state == State::kept ? 1 : 0;

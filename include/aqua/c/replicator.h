@@ -151,14 +151,18 @@ AQUA_CALL aqua_error* aqua_replicator_seal(aqua_replicator replicator);
 AQUA_CALL aqua_error* aqua_replicator_resume(aqua_replicator replicator, uint64_t term);
 /* The sequence goes on here as aqua_replica_reader_restore() has last restored it: its tokens are
  * known, in the blocks that were given there. The dead owner's packs are its replica from now on,
- * and nothing is copied again. Where the reader's owner, its shape or its keeper (as its options
- * named them) is not this replicator's, everything is copied anew, background_bytes a step: a later
- * recovery would not find those packs. `reader` may have finished. Another reader that finishes
- * drops those packs unless it has restored the sequence, too (aqua/c/replica_reader.h).
+ * and nothing is copied again. Where the reader's owner, its shape or its keeper is not this
+ * replicator's, everything is copied anew, background_bytes a step: a later recovery would not find
+ * those packs. A keeper that died and was started again since is another one. `reader` may have
+ * finished. Another reader that finishes drops those packs unless it has restored the sequence, too
+ * (aqua/c/replica_reader.h).
  *   not_found         the reader has restored nothing of it, or a restore has ended in its middle
  *   invalid_argument  it was restored into another cache: the layout is not this replicator's, or
  *                     another runtime's
  *   already_exists    the sequence is known here
+ *   failed_precondition  the reader is of this replicator's owner, and of another term: its finish
+ *                     takes what is committed in an older one for the dead owner's, and drops it.
+ *                     Create the replicator in the reader's term
  *   aborted           memory ran out in the middle of a call on the replicator
  * Nothing has changed then. */
 AQUA_CALL aqua_error* aqua_replicator_adopt(aqua_replicator replicator, aqua_replica_reader reader,

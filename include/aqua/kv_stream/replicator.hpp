@@ -144,9 +144,11 @@ class AQUA_API Replicator {
   void seal();
   void resume(std::uint64_t term);
   // A sequence that was restored here is replicated by what its dead owner has left: nothing is
-  // copied again. What of it the pieces do not have is. Whole segments count into max_bytes; where
-  // they are more than that, nothing is copied until they have been merged, or sequences have
-  // ended.
+  // copied again. What of it the pieces do not have is, and so are pieces that another keeper had,
+  // as one that died since and was started again. Whole segments count into max_bytes; where they
+  // are more than that, nothing is copied until they have been merged, or sequences have ended.
+  // The reader's term is this replicator's: what is committed in an older one its finish() takes
+  // for late packs of the dead owner's, and drops.
   //   invalid_argument  as step(); already_exists: the sequence is known here
   [[nodiscard]] Result<void> adopt(const AdoptedReplica& replica);
 

@@ -3,7 +3,7 @@
 the stage.
 
     owner = aqua_kv.ReplicaOwner("decode", stage=1)
-    replicator = aqua_kv.Replicator.create(rt, layout, owner, "llama-3-8b, bf16")
+    replicator = aqua_kv.Replicator.create(rt, layout, owner, "llama-3-8b, bf16", term=1)
     written = aqua_kv.WrittenTokens(7, blocks, ids=prompt)   # later a token a step, `first` behind it
     replicator.step([written], stream)                       # behind its kernels; asks nobody
     replicator.unprotected()                                 # of which too much would be lost
@@ -111,7 +111,7 @@ class Replicator(Locked):
         owner: ReplicaOwner,
         shape: str,
         *,
-        term: int = 1,
+        term: int,
         lag_tokens: int = 64,
         pack_steps: int = 8,
         pack_bytes: int = 8 << 20,
@@ -121,8 +121,9 @@ class Replicator(Locked):
         keeper: str = "",
     ) -> "Replicator":
         """`owner`: this process's place. `shape`: model, dtype and the owner's part of the KV, which who
-        reads it says, too. `term`: of the group, in which this process has its place. `lag_tokens`:
-        beyond which a sequence is not protected. A pack is committed once `pack_steps` (at most
+        reads it says, too. `term`: of the group, in which this process has its place: 1 at first, and a
+        successor's is its ReplicaReader's, whose finish() drops what is committed in older ones.
+        `lag_tokens`: beyond which a sequence is not protected. A pack is committed once `pack_steps` (at most
         lag_tokens) have gone into it, or `pack_bytes`. `max_bytes`: of all packs, at the keeper.
         `background_bytes`: what a step copies at most in addition to what it has computed. `digest`:
         a reader checks all bytes. `keeper`: the socket of the one beside the next stage; else
@@ -210,10 +211,11 @@ class Replicator(Locked):
     def adopt(self, reader: "ReplicaReader", sequence: int) -> None:
         """The sequence goes on here as the reader has last restored it, in the blocks that were given
         there. The dead owner's packs are its replica from now on, and nothing is copied again. Where
-        the reader's owner, shape or keeper is not this one's, everything is copied anew,
-        background_bytes a step. Another reader that finishes drops those packs unless it has restored
-        the sequence, too. NOT_FOUND: the reader has restored nothing of it; INVALID_ARGUMENT: it was
-        restored into another cache; ALREADY_EXISTS: it is known here."""
+        the reader's owner, shape or keeper (as one that was started again) is not this one's,
+        everything is copied anew, background_bytes a step. Another reader that finishes drops those
+        packs unless it has restored the sequence, too. NOT_FOUND: the reader has restored nothing of
+        it; INVALID_ARGUMENT: it was restored into another cache; ALREADY_EXISTS: it is known here;
+        FAILED_PRECONDITION: the reader is of this owner, and of another term."""
         error = lib.aqua_replicator_adopt(
             self._handle, reader._handle, size(sequence, "sequence", _UINT64)
         )

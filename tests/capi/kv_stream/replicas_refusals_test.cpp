@@ -265,6 +265,22 @@ TEST_F(CapiReplicasRefusals, WhatCannotBeRestored) {
   leave(reader);
 }
 
+TEST_F(CapiReplicasRefusals, AReplicatorOfAnotherTermThanTheReadersAdoptsNothing) {
+  leave_behind(7, ids_, options());
+  const aqua_replica_reader reader = open_reader(2);
+  restore(reader, cache_, 7, ids_, 20, blocks_);
+  const aqua_replicator one = replicate();  // of term 1: finish() would drop what it commits
+  EXPECT_EQ(code_of(aqua_replicator_adopt(one, reader, 7)), AQUA_FAILED_PRECONDITION);
+  EXPECT_EQ(status_of(one).sequences, 0U);
+  EXPECT_EQ(code_of(aqua_replicator_resume(one, 3)), AQUA_OK);
+  EXPECT_EQ(code_of(aqua_replicator_adopt(one, reader, 7)), AQUA_FAILED_PRECONDITION);
+  EXPECT_EQ(code_of(aqua_replicator_resume(one, 2)), AQUA_OK);
+  EXPECT_EQ(code_of(aqua_replicator_adopt(one, reader, 7)), AQUA_OK);
+  EXPECT_EQ(watermark(one, 7), 20U);
+  leave(reader);
+  leave(one);
+}
+
 TEST_F(CapiReplicasRefusals, AKernelThatFreesThemOrWaits) {
   struct Asked {
     aqua_replicator replicator;
