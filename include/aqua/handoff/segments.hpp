@@ -83,8 +83,9 @@ struct Segment {
 // What became of commit().
 struct CommittedSegment {
   SegmentName name{};
-  // data_loss: work before it on its stream failed; it is this process's to fill again. Any other:
-  // the keeper refused or is away, and the segment is gone.
+  // Where work before it on its stream, or a gather() into it, failed (data_loss) or was cancelled
+  // (cancelled), or the device could not tell, the segment is this process's still, to fill again
+  // or to release(). Where the keeper refused or is away it is gone, and release() says not_found.
   std::optional<Error> error{};
 };
 
