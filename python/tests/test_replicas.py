@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from closed_within import ClosedWithin
 from conftest import PACKAGE
 from device import DEVICE
 from replica_stage import OWNER, SHAPE, TOKENS, Stage
@@ -212,6 +213,16 @@ def test_a_runtime_closes_with_them(tmp_path, keeper):
         assert code_of(call) is Code.NOT_FOUND
     replicator.close()
     reader.close()
+
+
+def test_a_runtime_that_closes_frees_no_list_that_is_being_read(runtime, stage, monkeypatch):
+    within = ClosedWithin(monkeypatch, runtime, "aqua_replicator_unprotected", "replicators")
+    replicator = stage.replicate()
+    replicator.seal()
+    stage.step(7, list(range(20)))
+    assert replicator.unprotected() == [7]
+    within.join()
+    assert runtime.closed and not within.freed_within
 
 
 def test_without_its_keeper_a_worker_goes_on_unprotected(stage, keeper):
