@@ -10,9 +10,10 @@
  * where the keeper is full, slow or away, or while a long prompt is copied. The engine goes on all
  * the same, and what is missing is copied as soon as it can be.
  *
- * Threads: every call may be made concurrently; those on one replicator come one after the other.
- *          None waits for a stream, a socket or another process, but create, wait and free; and a
- *          step or flush that finds no memory waits for the copies that it had begun to post.
+ * Threads: every call may be made concurrently; those on one replicator come one after the other,
+ *          but wait, which runs beside any other. None waits for a stream, a socket or another
+ *          process, but create, wait and free; and a step or flush that finds no memory waits for
+ *          the copies that it had begun to post.
  * Memory:  create, free and the replicator's own threads speak to the keeper, and end the process
  *          where that finds no memory for a few kilobytes. Another call that finds none
  *          (resource_exhausted) may have ended in its middle. Where it has, all further calls on
@@ -98,7 +99,8 @@ AQUA_CALL aqua_error* aqua_replicator_create(aqua_runtime runtime, aqua_layout l
 /* Waits until what was posted so far has ended. What was committed stays with the keeper, for a
  * reader; what no commit has begun of is not replicated: aqua_replicator_flush() comes first where
  * it is to be. While another thread is in a call on it this returns at once: the last such call
- * waits and frees as it returns, and until then the blocks may be read.
+ * waits and frees as it returns, and until then the blocks may be read. So none may be in a kernel
+ * then: it would wait for itself, for ever.
  * failed_precondition: this is a callback or a kernel, which it might wait for. */
 AQUA_CALL aqua_error* aqua_replicator_free(aqua_replicator replicator);
 AQUA_CALL aqua_error* aqua_replicator_get_status(aqua_replicator replicator,
