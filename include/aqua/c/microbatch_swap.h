@@ -57,7 +57,7 @@ AQUA_CALL aqua_error* aqua_microbatch_swap_create(aqua_runtime runtime,
                                                   aqua_microbatch_swap* swap);
 /* Waits for its copies; the kernels that use it have ended. While another thread is in a call on it
  * this returns at once: the last such call waits and frees as it returns, and until then the
- * buffers' memory stays. So none may be in a kernel then: it would wait for itself, for ever.
+ * buffers' memory stays. No kernel may be in such a call: it would wait for itself, for ever.
  * failed_precondition: this is a callback or a kernel, which it might wait for. */
 AQUA_CALL aqua_error* aqua_microbatch_swap_free(aqua_microbatch_swap swap);
 AQUA_CALL aqua_error* aqua_microbatch_swap_get_status(aqua_microbatch_swap swap,
@@ -72,7 +72,7 @@ AQUA_CALL aqua_error* aqua_microbatch_swap_get_status(aqua_microbatch_swap swap,
  *   invalid_argument     a microbatch that is none; the stream
  *   failed_precondition  the turn before has not ended, or the stream is being captured
  *   data_loss            the microbatch is lost: aqua_microbatch_swap_clear() it
- *   aborted              memory ran out in the middle of an earlier call
+ *   aborted              memory ran out in the middle of an earlier call, and it is to be freed
  * After any other code ask again. */
 AQUA_CALL aqua_error* aqua_microbatch_swap_begin_turn(aqua_microbatch_swap swap, aqua_stream stream,
                                                       uint32_t microbatch, uint32_t next,

@@ -99,8 +99,8 @@ AQUA_CALL aqua_error* aqua_replicator_create(aqua_runtime runtime, aqua_layout l
 /* Waits until what was posted so far has ended. What was committed stays with the keeper, for a
  * reader; what no commit has begun of is not replicated: aqua_replicator_flush() comes first where
  * it is to be. While another thread is in a call on it this returns at once: the last such call
- * waits and frees as it returns, and until then the blocks may be read. So none may be in a kernel
- * then: it would wait for itself, for ever.
+ * waits and frees as it returns, and until then the blocks may be read. No kernel may be in such a
+ * call: it would wait for itself, for ever.
  * failed_precondition: this is a callback or a kernel, which it might wait for. */
 AQUA_CALL aqua_error* aqua_replicator_free(aqua_replicator replicator);
 AQUA_CALL aqua_error* aqua_replicator_get_status(aqua_replicator replicator,
@@ -158,14 +158,14 @@ AQUA_CALL aqua_error* aqua_replicator_resume(aqua_replicator replicator, uint64_
  * those packs. A keeper that died and was started again since is another one. `reader` may have
  * finished. Another reader that finishes drops those packs unless it has restored the sequence, too
  * (aqua/c/replica_reader.h).
- *   not_found         the reader has restored nothing of it, or a restore has ended in its middle
- *   invalid_argument  it was restored into another cache: the layout is not this replicator's, or
- *                     another runtime's
- *   already_exists    the sequence is known here
+ *   not_found            the reader has restored nothing of it, or a restore ended in its middle
+ *   invalid_argument     it was restored into another cache: the layout is not this replicator's,
+ *                        or another runtime's
+ *   already_exists       the sequence is known here
  *   failed_precondition  the reader is of this replicator's owner, and of another term: its finish
- *                     takes what is committed in an older one for the dead owner's, and drops it.
- *                     Create the replicator in the reader's term
- *   aborted           memory ran out in the middle of a call on the replicator
+ *                        takes what is committed in an older one for the dead owner's, and drops
+ *                        it. Create the replicator in the reader's term
+ *   aborted              memory ran out in the middle of a call on the replicator
  * Nothing has changed then. */
 AQUA_CALL aqua_error* aqua_replicator_adopt(aqua_replicator replicator, aqua_replica_reader reader,
                                             uint64_t sequence);
