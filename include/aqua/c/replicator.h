@@ -51,7 +51,8 @@ typedef struct aqua_replicator_options {
                          who reads it says, too */
   const char* keeper; /* the socket of the one beside the next stage; NULL: $AQUA_KEEPER, else
                          where aqua-keeper puts it */
-  uint64_t term;      /* of the group, in which this process has its place */
+  uint64_t term;      /* of the group, in which this process has its place: 1 at first. What is
+                         committed in an older one a reader's finish takes for the dead owner's */
   size_t pack_bytes;  /* a pack is what is committed at once */
   size_t max_bytes;   /* of all packs, at the keeper */
   size_t background_bytes; /* what a step copies at most in addition to what it has computed */

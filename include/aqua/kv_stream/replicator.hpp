@@ -61,7 +61,9 @@ struct ReplicatorOptions {
   ReplicaOwner owner{};
   // Of model, dtype and the owner's part of the KV, at most 1,024 bytes. Who reads says the same.
   std::string shape{};
-  std::uint64_t term = 1;         // of the group, in which this process has its place
+  // Of the group, in which this process has its place. What is committed in an older one a reader's
+  // finish() takes for the dead owner's.
+  std::uint64_t term = 1;
   std::uint32_t lag_tokens = 64;  // beyond which a sequence is not protected
   // A pack is committed once so many steps have gone into it, it is full, or a prompt has that is
   // longer than lag_tokens. Tokens of fewer steps are lost with the process, and computed again.
