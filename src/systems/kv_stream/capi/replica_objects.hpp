@@ -24,7 +24,7 @@
 
 namespace aqua::capi {
 
-// What a recovery goes by as it looks for replicas.
+// What a recovery goes by as it looks for replicas at a keeper.
 struct ReplicaPlace {
   kv_stream::ReplicaOwner owner{};
   std::string shape{};
