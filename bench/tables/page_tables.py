@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any, Iterable, List, Mapping, Optional, Sequence
 
 
-def parser_of(about: Optional[str], keys: Iterable[str], seeds: Optional[int] = None) -> argparse.ArgumentParser:
-    """The command line of a program that makes tables; `seeds` by default, if it takes any."""
+def parser_of(about: Optional[str], keys: Iterable[str] = (), seeds: Optional[int] = None) -> argparse.ArgumentParser:
+    """The command line of a program that makes tables; `keys` of these, where it can make some of them;
+    `seeds` by default, if it takes any."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--aqua", required=True, help="the aqua command")
     if seeds is not None:
         parser.add_argument("--seeds", type=int, default=seeds)
-    parser.add_argument("--only", action="append", choices=list(keys), help="only these tables")
+    if keys:
+        parser.add_argument("--only", action="append", choices=list(keys), help="only these tables")
     parser.add_argument("--page", help="write the tables into this page")
     parser.add_argument("--json", help="write rows and goals")
     return parser

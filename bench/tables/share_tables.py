@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several models on one GPU, simulated: requests within the SLA by way to share its multiprocessors.
 
-Usage: share_tables.py --aqua PROGRAM [--seeds N] [--only KEY]... [--page FILE] [--json FILE]
+Usage: share_tables.py --aqua PROGRAM [--seeds N] [--page FILE] [--json FILE]
 
 --page FILE   writes the table into docs/plan/simulation.md, between the comments
               `<!-- share_tables: rates -->` and `<!-- /share_tables -->`
@@ -28,6 +28,7 @@ Row = Dict[str, Any]
 RATES = (1, 1.5, 2, 2.5, 3, 4)  # requests a second, of all models
 SERVED = 3  # beyond it the GPU cannot serve them, whatever the way
 WITHIN = 0.9  # of all requests
+SAID = {"temporal": 2, "by load": 2.5}  # the page's: the highest rates at which so many are
 
 
 def run(aqua: str, seeds: int, rate: float) -> Row:
@@ -56,7 +57,7 @@ def shown(rows: List[Row]) -> str:
 
 
 def main() -> int:
-    arguments = parser_of(__doc__, ["rates"], 5).parse_args()
+    arguments = parser_of(__doc__, seeds=5).parse_args()
     rows = [run(arguments.aqua, arguments.seeds, rate) for rate in RATES]
     # Three decimals of a share: what fewer requests decide is chance.
     met = {"by_load_never_below_while_served": all(
@@ -66,6 +67,8 @@ def main() -> int:
     print(json.dumps({**met, "most_with_nine_tenths_within": within}, indent=1))
     print(shown(rows))
     missed = [] if met["by_load_never_below_while_served"] else ["by_load_never_below_while_served"]
+    missed += [f"{WITHIN:g} within the SLA up to {rate:g}/s, {name}"
+               for name, rate in SAID.items() if within[name] != rate]
     result = {"seeds": arguments.seeds, "met": met, "most_with_nine_tenths_within": within, "rates": rows}
     return finish("share_tables", arguments, result, {"rates": shown(rows)}, missed)
 

@@ -9,8 +9,9 @@ then hold stale handles, and closing them does nothing.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import TracebackType
-from typing import Any, Callable, ClassVar, Dict, Optional, Tuple, Type, TypeVar
+from typing import Any, Callable, ClassVar, ContextManager, Dict, Optional, Tuple, Type, TypeVar
 
 from ._errors import Code, Error, raise_error
 from ._library import lib
@@ -20,16 +21,17 @@ Self = TypeVar("Self", bound="Owned")
 
 class Belongings:
     """The handles of one kind that belong to a runtime; and with each what must not be collected
-    before it is freed, as memory that the library copies to and from by itself."""
+    before it is freed, as memory that the library copies to and from by itself, and a lock to free
+    it under, if it has one."""
 
     __slots__ = ("_free", "_handles")
 
     def __init__(self, free: Callable[[Any], Optional[int]]) -> None:
         self._free = free
-        self._handles: Dict[int, Tuple[Any, object]] = {}
+        self._handles: Dict[int, Tuple[Any, object, ContextManager[Any]]] = {}
 
-    def add(self, handle: Any, keeps: object = None) -> None:
-        self._handles[handle.id] = (handle, keeps)
+    def add(self, handle: Any, keeps: object, lock: ContextManager[Any]) -> None:
+        self._handles[handle.id] = (handle, keeps, lock)
 
     def discard(self, handle: Any) -> object:
         """Returns what was kept with it, to be held until it is freed."""
@@ -38,10 +40,11 @@ class Belongings:
     def free_all(self) -> None:
         while self._handles:
             try:
-                _, (handle, keeps) = self._handles.popitem()
+                _, (handle, keeps, lock) = self._handles.popitem()
             except KeyError:  # another thread has just freed the last one
                 return
-            error = self._free(handle)
+            with lock:
+                error = self._free(handle)
             if error:  # likewise
                 lib.aqua_error_free(error)
             del keeps
@@ -59,12 +62,16 @@ class Owned:
     _settles: ClassVar[bool] = False
 
     def __init__(
-        self, handle: Any, among: Optional[Belongings], keeps: object = None
+        self,
+        handle: Any,
+        among: Optional[Belongings],
+        keeps: object = None,
+        lock: ContextManager[Any] = nullcontext(),
     ) -> None:
         self._handle = handle
         self._among = among
         if among is not None:
-            among.add(handle, keeps)
+            among.add(handle, keeps, lock)
         self._open = True
 
     def close(self) -> None:

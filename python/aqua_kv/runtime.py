@@ -137,7 +137,9 @@ class Runtime:
         """Releases its pins, frees its tensors, pools, layer pools and emulated memory, gives back what is
         leased, withdraws what is offered, leaves. No work may be in flight on its pools and its
         emulated memory. Waits for calls of other threads, and for about a second at most beyond.
-        Does nothing when it is closed; FAILED_PRECONDITION in one of its callbacks."""
+        Does nothing when it is closed; FAILED_PRECONDITION in one of its callbacks, and while a thread
+        waits for news of a KvPool, Streamer or Replicator: all else is freed by then, and closing
+        again closes it once that has returned."""
         self._state.close()
 
     @property

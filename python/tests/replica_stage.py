@@ -42,7 +42,7 @@ class Stage:
         return [(sequence * 13 + i * 7) % self.shape[0] for i in range(count)]
 
     def replicate(self, **more):
-        options = {"lag_tokens": 4, "pack_steps": 2, "pack_bytes": 2 << 20, **more}
+        options = {"term": 1, "lag_tokens": 4, "pack_steps": 2, "pack_bytes": 2 << 20, **more}
         self.replicator = Replicator.create(
             self.runtime, self.layout, options.pop("owner", OWNER), SHAPE,
             **{"keeper": self.keeper, **options},

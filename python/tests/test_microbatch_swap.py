@@ -8,6 +8,7 @@ import weakref
 
 import numpy as np
 import pytest
+from closed_within import ClosedWithin
 
 import aqua_kv
 from aqua_kv import Code, Layout, MicrobatchSwap, _callbacks, emulated
@@ -101,6 +102,15 @@ def test_a_swap_that_is_collected_in_a_callback_keeps_its_buffers(runtime, monke
         buffers.layouts.clear()
         gc.collect()
     assert all(each() is not None for each in kept), "it is not freed before its runtime is closed"
+
+
+def test_a_runtime_that_closes_frees_no_memory_below_a_call(runtime, buffers, monkeypatch):
+    within = ClosedWithin(
+        monkeypatch, runtime, "aqua_microbatch_swap_begin_turn", "microbatch_swaps")
+    swap = MicrobatchSwap.create(runtime, buffers.layouts, microbatches=MICROBATCHES)
+    assert swap.begin_turn(0) in (0, 1)
+    within.join()
+    assert runtime.closed and not within.freed_within
 
 
 def test_what_is_refused_changes_nothing(runtime, buffers):

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from closed_within import ClosedWithin
 from conftest import PACKAGE
 from device import DEVICE
 from replica_stage import OWNER, SHAPE, TOKENS, Stage
@@ -151,7 +152,7 @@ def test_what_has_no_blocks_keeps_its_replica_and_what_has_ended_has_none(stage)
 
 
 def test_bad_input_is_refused_and_changes_nothing(runtime, keeper, stage):
-    replicator = stage.replicate()
+    replicator = stage.replicate(term=2)
     ids = list(range(16))
     stage.step(7, ids)
     stage.hold(7, 16)
@@ -180,10 +181,13 @@ def test_bad_input_is_refused_and_changes_nothing(runtime, keeper, stage):
         assert code_of(replicator.adopt, reader, 7) is Code.NOT_FOUND, "of no tokens"
         restore(7, ids, 16, stage.layout, blocks).wait()
         assert code_of(replicator.adopt, reader, 7) is Code.ALREADY_EXISTS
+    with stage.reader(3) as reader:
+        reader.restore(7, ids, 16, stage.layout, blocks).wait()
+        assert code_of(replicator.adopt, reader, 7) is Code.FAILED_PRECONDITION, "of another term"
     assert replicator.watermark(7) == 16
 
     def create(owner=OWNER, shape=SHAPE, **more):
-        options = {"keeper": keeper.socket, **more}
+        options = {"term": 1, "keeper": keeper.socket, **more}
         return code_of(Replicator.create, runtime, stage.layout, owner, shape, **options)
 
     for wrong in (
@@ -209,6 +213,16 @@ def test_a_runtime_closes_with_them(tmp_path, keeper):
         assert code_of(call) is Code.NOT_FOUND
     replicator.close()
     reader.close()
+
+
+def test_a_runtime_that_closes_frees_no_list_that_is_being_read(runtime, stage, monkeypatch):
+    within = ClosedWithin(monkeypatch, runtime, "aqua_replicator_unprotected", "replicators")
+    replicator = stage.replicate()
+    replicator.seal()
+    stage.step(7, list(range(20)))
+    assert replicator.unprotected() == [7]
+    within.join()
+    assert runtime.closed and not within.freed_within
 
 
 def test_without_its_keeper_a_worker_goes_on_unprotected(stage, keeper):

@@ -23,6 +23,16 @@ Segment as_segment(std::uint64_t number, const HostMemory& memory) {
   return {number, memory.address(), memory.bytes(), memory.locked()};
 }
 
+// Waits until no copy reaches the memory, which may be unmapped then, and returns the first answer.
+// An error of the question's own says nothing about the copies: it is asked again. A failure of
+// theirs is told once.
+Result<void> wait_for_copies(HostMemory& memory) {
+  auto first = memory.wait();
+  for (bool over = first.ok(); !over; over = memory.wait().ok())
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  return first;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SegmentMember>> SegmentMember::open(Runtime& runtime,
@@ -35,8 +45,9 @@ Result<std::unique_ptr<SegmentMember>> SegmentMember::open(Runtime& runtime,
     return Error{Code::invalid_argument, "segments: the keeper's answer cannot be"};
   }
   AQUA_ASSIGN(auto link, KeeperLink::make(keeper.descriptor(), std::move(joined.fds[0])));
-  std::unique_ptr<SegmentMember> member(new SegmentMember(
-      runtime, std::move(keeper), std::move(link), options, std::move(listeners)));
+  std::unique_ptr<SegmentMember> member(new SegmentMember(runtime, std::move(keeper),
+                                                          joined.reply.name.number, std::move(link),
+                                                          options, std::move(listeners)));
   for (std::uint32_t i = 0; i < options.ready; ++i) {
     AQUA_TRY(member->reserve_one(options.segment_bytes));
   }
@@ -44,11 +55,12 @@ Result<std::unique_ptr<SegmentMember>> SegmentMember::open(Runtime& runtime,
   return member;
 }
 
-SegmentMember::SegmentMember(Runtime& runtime, SegmentClient keeper,
+SegmentMember::SegmentMember(Runtime& runtime, SegmentClient keeper, std::uint64_t number,
                              std::unique_ptr<KeeperLink> link, const SegmentsOptions& options,
                              Listeners listeners)
     : runtime_(runtime),
       keeper_(std::move(keeper)),
+      keeper_number_(number),
       link_(std::move(link)),
       options_(options),
       news_(std::move(listeners.news)),
@@ -207,7 +219,10 @@ Result<void> SegmentMember::drop(const SegmentName& name) {
 
 SegmentsStatus SegmentMember::status() const {
   const MutexLock lock(mu_);
-  SegmentsStatus status{.connected = connected_, .error = error_.text(), .ready = ready_.size()};
+  SegmentsStatus status{.connected = connected_,
+                        .error = error_.text(),
+                        .keeper = keeper_number_,
+                        .ready = ready_.size()};
   for (const auto& [number, own] : own_) {
     status.taken += own.state == State::taken || own.state == State::ending ? 1 : 0;
     status.kept += own.state == State::kept ? 1 : 0;
@@ -228,21 +243,13 @@ void SegmentMember::stop() {
 }
 
 void SegmentMember::leave() {
-  std::vector<Memory> copied;  // by gather() and scatter(), which nothing posted may wait for
   {
-    const MutexLock lock(mu_);
-    for (const auto& [number, own] : own_) copied.push_back(own.memory);
-    for (const auto& [number, other] : others_) copied.push_back(other.memory);
-  }
-  for (const Memory& memory : copied) {
-    // A failure is told once. An error of the question's own says nothing about the copies, which
-    // reach what is unmapped below: it is asked again.
-    while (memory != nullptr && !memory->wait().ok())
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
-  copied.clear();
-  {
-    const MutexLock lock(mu_);
+    const MutexLock lock(mu_);  // for which nobody is left to wait
+    // What nothing posted has waited for.
+    for (const auto& [number, own] : own_) (void)wait_for_copies(*own.memory);
+    for (const auto& [number, other] : others_) {
+      if (other.memory != nullptr) (void)wait_for_copies(*other.memory);
+    }
     own_.clear();
     others_.clear();
     spare_.clear();
@@ -268,7 +275,7 @@ void SegmentMember::reached(const Release& release) {
     const MutexLock lock(mu_);
     memory = own_.at(release.number).memory;
   }
-  (void)memory->wait();  // what failed is not the next one's
+  (void)wait_for_copies(*memory);  // what failed is not the next one's
   const MutexLock lock(mu_);
   own_.at(release.number).state = State::ready;
   ready_.push_back(release.number);
@@ -317,7 +324,7 @@ void SegmentMember::reached(const Close& close, const Result<void>& outcome) {
     const MutexLock lock(mu_);
     memory = others_.at(close.number).memory;
   }
-  auto arrived = memory->wait();
+  auto arrived = wait_for_copies(*memory);
   if (arrived.ok()) arrived = outcome;
   const MutexLock lock(mu_);
   const auto other = others_.find(close.number);

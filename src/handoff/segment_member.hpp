@@ -116,8 +116,10 @@ class SegmentMember {
     std::uint64_t told = 0;  // as told_.now() when it was posted
   };
 
-  SegmentMember(Runtime& runtime, SegmentClient keeper, std::unique_ptr<KeeperLink> link,
-                const SegmentsOptions& options, Listeners listeners);
+  // `number`: the keeper's own, as SegmentsStatus::keeper.
+  SegmentMember(Runtime& runtime, SegmentClient keeper, std::uint64_t number,
+                std::unique_ptr<KeeperLink> link, const SegmentsOptions& options,
+                Listeners listeners);
   [[nodiscard]] Result<void> check_connected() const AQUA_REQUIRES(mu_);
   [[nodiscard]] Result<Own*> find_taken(const char* call, std::uint64_t number) AQUA_REQUIRES(mu_);
   void post(StreamMark mark, Work work) AQUA_REQUIRES(mu_);
@@ -157,6 +159,7 @@ class SegmentMember {
 
   Runtime& runtime_;
   SegmentClient keeper_;  // the link's, until that has ended
+  const std::uint64_t keeper_number_;
   // The keeper signals it when segments have come back, or there is room.
   const std::unique_ptr<KeeperLink> link_;
   const SegmentsOptions options_;

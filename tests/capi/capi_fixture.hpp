@@ -6,7 +6,9 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "aqua/aqua.h"
 #include "aqua/aqua_emulated.h"
@@ -55,6 +57,20 @@ class CapiFixture : public ::testing::Test {
     aqua_tensor made{};
     EXPECT_EQ(code_of(aqua_tensor_allocate(runtime_, &options, &made)), AQUA_OK);
     return made;
+  }
+
+  using Calls = std::vector<std::function<aqua_error*()>>;
+  // What all calls on a kind, `calls_on(handle)`, say of a handle that is zero, another kind's, or
+  // freed.
+  template <typename Handle, typename CallsOn>
+  void expect_refused(Handle freed, const CallsOn& calls_on) const {
+    const auto all_say = [](const Calls& calls, aqua_code code, const char* why) {
+      for (std::size_t n = 0; n < calls.size(); ++n)
+        EXPECT_EQ(code_of(calls[n]()), code) << why << ", call " << n;
+    };
+    all_say(calls_on(Handle{}), AQUA_INVALID_ARGUMENT, "zero");
+    all_say(calls_on(Handle{runtime_.id}), AQUA_INVALID_ARGUMENT, "a runtime's");
+    all_say(calls_on(freed), AQUA_NOT_FOUND, "freed");
   }
 
   aqua_emulated_gpu gpu_ = AQUA_EMULATED_GPU_INIT;

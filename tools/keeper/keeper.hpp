@@ -43,8 +43,9 @@ struct KeeperOptions {
   // Bytes of segments. Those of one process are at most half of it.
   std::uint64_t segment_bytes = std::uint64_t{16} << 30;
   std::size_t most_segments = 4096;
-  // Numbers of segments begin behind this one. Whoever has a disk, whose names outlive a keeper,
-  // draws it, so that a name of an earlier one is not taken for one of this keeper's.
+  // Numbers of segments begin behind this one. aqua-keeper draws it: names outlive a keeper, on its
+  // disk and with those who were told of them, and none of an earlier keeper's is to be taken for
+  // one of this one's.
   std::uint64_t last_segment = 0;
   std::string disk{};  // a directory for segments; empty: they are in memory alone
   // The seam exists for tests, whose disks stand still.

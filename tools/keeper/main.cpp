@@ -74,12 +74,10 @@ aqua::Result<int> run(aqua::keeper::KeeperOptions options) {
     AQUA_TRY(aqua::open_own_directory("socket directory", directory));
     options.socket = aqua::concat(directory, "/keeper.sock");
   }
-  if (!options.disk.empty()) {
-    if (options.disk_quota == 0) {
-      options.disk_quota = std::max(kLeastDisk, 2 * options.segment_bytes);
-    }
-    options.last_segment = draw_last_segment();
+  if (!options.disk.empty() && options.disk_quota == 0) {
+    options.disk_quota = std::max(kLeastDisk, 2 * options.segment_bytes);
   }
+  options.last_segment = draw_last_segment();
   options.of_one_process = std::max<std::size_t>(options.connections / 4, kLeastOfOneProcess);
   // A slab costs a descriptor, as a connection and a manifest do.
   (void)aqua::raise_descriptor_limit();

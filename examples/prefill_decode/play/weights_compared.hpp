@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// WeightsCompared serves the same with weights that the keeper has, that each engine has read into
-// memory of its own, and that lie in a mapped file: answers, tokens/s, the time from an engine's
-// start to its first token, and the memory of four engines.
+// WeightsCompared serves the same with weights that the keeper has and with those that an engine
+// has read into memory of its own: answers and tokens/s. With these, and with weights that lie in a
+// mapped file: the time from an engine's start to its first token, and the memory of four engines.
 //
 // Threads: one. Errors: Failure.
 #pragma once
@@ -24,7 +24,7 @@ class WeightsCompared {
 
   // Says what was found, and returns it.
   [[nodiscard]] nlohmann::json run();
-  // Whether all answers were the same, logits and all.
+  // Whether all answers with the keeper's weights were those with an engine's own, logits and all.
   [[nodiscard]] bool equal() const { return equal_; }
 
  private:

@@ -57,8 +57,8 @@ AQUA_CALL aqua_error* aqua_microbatch_swap_create(aqua_runtime runtime,
                                                   aqua_microbatch_swap* swap);
 /* Waits for its copies; the kernels that use it have ended. While another thread is in a call on it
  * this returns at once: the last such call waits and frees as it returns, and until then the
- * buffers' memory stays. failed_precondition: this is a callback or a kernel, which it might wait
- * for. */
+ * buffers' memory stays. No kernel may be in such a call: it would wait for itself, for ever.
+ * failed_precondition: this is a callback or a kernel, which it might wait for. */
 AQUA_CALL aqua_error* aqua_microbatch_swap_free(aqua_microbatch_swap swap);
 AQUA_CALL aqua_error* aqua_microbatch_swap_get_status(aqua_microbatch_swap swap,
                                                       aqua_microbatch_swap_status* status);
@@ -72,6 +72,7 @@ AQUA_CALL aqua_error* aqua_microbatch_swap_get_status(aqua_microbatch_swap swap,
  *   invalid_argument     a microbatch that is none; the stream
  *   failed_precondition  the turn before has not ended, or the stream is being captured
  *   data_loss            the microbatch is lost: aqua_microbatch_swap_clear() it
+ *   aborted              memory ran out in the middle of an earlier call, and it is to be freed
  * After any other code ask again. */
 AQUA_CALL aqua_error* aqua_microbatch_swap_begin_turn(aqua_microbatch_swap swap, aqua_stream stream,
                                                       uint32_t microbatch, uint32_t next,
@@ -87,7 +88,8 @@ AQUA_CALL aqua_error* aqua_microbatch_swap_end_turn(aqua_microbatch_swap swap,
                                                     uint64_t* turn);
 /* *done is 1 once everything that the turn's kernels read has come in whole, and what they wrote is
  * safe; 0 while copies run. data_loss: use nothing that the turn computed. invalid_argument for a
- * turn that has not ended. Any other code: ask again. */
+ * turn that has not ended; aborted: memory ran out in the middle of an earlier call. Any other
+ * code: ask again. */
 AQUA_CALL aqua_error* aqua_microbatch_swap_turn_done(aqua_microbatch_swap swap, uint64_t turn,
                                                      int* done);
 /* These blocks are not held any more, as those of a request that ended before the others. Blocks

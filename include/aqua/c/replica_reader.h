@@ -16,15 +16,15 @@
  * Threads: every call may be made concurrently; those on one reader come one after the other.
  *          open, finish and free wait for the keeper; a restore that finds no memory waits for the
  *          copies that it had begun to post. No other call waits, but for one of those.
- * Memory:  open, finish and the reader's own threads speak to the keeper, and end the process where
- *          that finds no memory for a few kilobytes. A finish that finds none elsewhere is called
- *          again. Another call that finds none (resource_exhausted) may have ended in its middle.
- *          Where it has, all further calls on that reader say aborted, but those that free it or
- *          tell its status; a replicator still adopts what it had restored before. Free it, and
- *          open another one: what the keeper has is there still. That one restores each sequence
- *          again that was adopted from the first, with the same ids, before it finishes: otherwise
- *          it drops the packs that are their replica. Where this cannot be, recovery begins anew,
- *          with a higher term and a new replicator.
+ * Memory:  open, finish, free and the reader's own threads speak to the keeper, and end the process
+ *          where that finds no memory for a few kilobytes. A finish that finds none elsewhere is
+ *          called again. Another call that finds none (resource_exhausted) may have ended in its
+ *          middle. Where it has, all further calls on that reader say aborted, but those that free
+ *          it or tell its status; a replicator still adopts what it had restored before. Free it,
+ *          and open another one: what the keeper has is there still. That one restores each
+ *          sequence again that was adopted from the first, with the same ids, before it finishes:
+ *          otherwise it drops the packs that are their replica. Where this cannot be, recovery
+ *          begins anew, with a higher term and a new replicator.
  * Units:   tokens. */
 #ifndef AQUA_C_REPLICA_READER_H
 #define AQUA_C_REPLICA_READER_H
@@ -70,7 +70,8 @@ AQUA_CALL aqua_error* aqua_replica_reader_open(aqua_runtime runtime,
                                                aqua_replica_reader* reader);
 /* Waits until what was posted so far has ended. What was not dropped stays with the keeper. While
  * another thread is in a call on it this returns at once: the last such call waits and frees as it
- * returns, and until then the blocks may be written.
+ * returns, and until then the blocks may be written. No kernel may be in such a call: it would wait
+ * for itself, for ever.
  * failed_precondition: this is a callback or a kernel, which it might wait for. */
 AQUA_CALL aqua_error* aqua_replica_reader_free(aqua_replica_reader reader);
 AQUA_CALL aqua_error* aqua_replica_reader_get_status(aqua_replica_reader reader,

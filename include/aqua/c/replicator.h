@@ -10,9 +10,10 @@
  * where the keeper is full, slow or away, or while a long prompt is copied. The engine goes on all
  * the same, and what is missing is copied as soon as it can be.
  *
- * Threads: every call may be made concurrently; those on one replicator come one after the other.
- *          None waits for a stream, a socket or another process, but create, wait and free; and a
- *          step or flush that finds no memory waits for the copies that it had begun to post.
+ * Threads: every call may be made concurrently; those on one replicator come one after the other,
+ *          but wait, which runs beside any other. None waits for a stream, a socket or another
+ *          process, but create, wait and free; and a step or flush that finds no memory waits for
+ *          the copies that it had begun to post.
  * Memory:  create, free and the replicator's own threads speak to the keeper, and end the process
  *          where that finds no memory for a few kilobytes. Another call that finds none
  *          (resource_exhausted) may have ended in its middle. Where it has, all further calls on
@@ -50,7 +51,8 @@ typedef struct aqua_replicator_options {
                          who reads it says, too */
   const char* keeper; /* the socket of the one beside the next stage; NULL: $AQUA_KEEPER, else
                          where aqua-keeper puts it */
-  uint64_t term;      /* of the group, in which this process has its place */
+  uint64_t term;      /* of the group, in which this process has its place: 1 at first. What is
+                         committed in an older one a reader's finish takes for the dead owner's */
   size_t pack_bytes;  /* a pack is what is committed at once */
   size_t max_bytes;   /* of all packs, at the keeper */
   size_t background_bytes; /* what a step copies at most in addition to what it has computed */
@@ -98,7 +100,8 @@ AQUA_CALL aqua_error* aqua_replicator_create(aqua_runtime runtime, aqua_layout l
 /* Waits until what was posted so far has ended. What was committed stays with the keeper, for a
  * reader; what no commit has begun of is not replicated: aqua_replicator_flush() comes first where
  * it is to be. While another thread is in a call on it this returns at once: the last such call
- * waits and frees as it returns, and until then the blocks may be read.
+ * waits and frees as it returns, and until then the blocks may be read. No kernel may be in such a
+ * call: it would wait for itself, for ever.
  * failed_precondition: this is a callback or a kernel, which it might wait for. */
 AQUA_CALL aqua_error* aqua_replicator_free(aqua_replicator replicator);
 AQUA_CALL aqua_error* aqua_replicator_get_status(aqua_replicator replicator,
@@ -151,15 +154,19 @@ AQUA_CALL aqua_error* aqua_replicator_seal(aqua_replicator replicator);
 AQUA_CALL aqua_error* aqua_replicator_resume(aqua_replicator replicator, uint64_t term);
 /* The sequence goes on here as aqua_replica_reader_restore() has last restored it: its tokens are
  * known, in the blocks that were given there. The dead owner's packs are its replica from now on,
- * and nothing is copied again. Where the reader's owner, its shape or its keeper (as its options
- * named them) is not this replicator's, everything is copied anew, background_bytes a step: a later
- * recovery would not find those packs. `reader` may have finished. Another reader that finishes
- * drops those packs unless it has restored the sequence, too (aqua/c/replica_reader.h).
- *   not_found         the reader has restored nothing of it, or a restore has ended in its middle
- *   invalid_argument  it was restored into another cache: the layout is not this replicator's, or
- *                     another runtime's
- *   already_exists    the sequence is known here
- *   aborted           memory ran out in the middle of a call on the replicator
+ * and nothing is copied again. Where the reader's owner, its shape or its keeper is not this
+ * replicator's, everything is copied anew, background_bytes a step: a later recovery would not find
+ * those packs. A keeper that died and was started again since is another one. `reader` may have
+ * finished. Another reader that finishes drops those packs unless it has restored the sequence, too
+ * (aqua/c/replica_reader.h).
+ *   not_found            the reader has restored nothing of it, or a restore ended in its middle
+ *   invalid_argument     it was restored into another cache: the layout is not this replicator's,
+ *                        or another runtime's
+ *   already_exists       the sequence is known here
+ *   failed_precondition  the reader is of this replicator's owner, and of another term: its finish
+ *                        takes what is committed in an older one for the dead owner's, and drops
+ *                        it. Create the replicator in the reader's term
+ *   aborted              memory ran out in the middle of a call on the replicator
  * Nothing has changed then. */
 AQUA_CALL aqua_error* aqua_replicator_adopt(aqua_replicator replicator, aqua_replica_reader reader,
                                             uint64_t sequence);

@@ -83,8 +83,9 @@ struct Segment {
 // What became of commit().
 struct CommittedSegment {
   SegmentName name{};
-  // data_loss: work before it on its stream failed; it is this process's to fill again. Any other:
-  // the keeper refused or is away, and the segment is gone.
+  // Where work before it on its stream, or a gather() into it, failed (data_loss) or was cancelled
+  // (cancelled), or the device could not tell, the segment is this process's still, to fill again
+  // or to release(). Where the keeper refused or is away it is gone, and release() says not_found.
   std::optional<Error> error{};
 };
 
@@ -104,12 +105,13 @@ enum class SegmentAfter : std::uint8_t {
 };
 
 struct SegmentsStatus {
-  bool connected = true;    // to the keeper. Once false it stays so
-  std::string error{};      // why not, or what the keeper refused last and has not granted since
-  std::size_t ready = 0;    // that take() has at hand
-  std::size_t taken = 0;    // by take(), and not committed
-  std::size_t kept = 0;     // committed, and not yet come back
-  std::size_t reading = 0;  // opened, and not closed
+  bool connected = true;     // to the keeper. Once false it stays so
+  std::string error{};       // why not, or what the keeper refused last and has not granted since
+  std::uint64_t keeper = 0;  // tells this keeper from those that ran at its socket before and after
+  std::size_t ready = 0;     // that take() has at hand
+  std::size_t taken = 0;     // by take(), and not committed
+  std::size_t kept = 0;      // committed, and not yet come back
+  std::size_t reading = 0;   // opened, and not closed
   std::size_t mapped_bytes = 0;
 };
 

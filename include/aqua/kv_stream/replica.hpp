@@ -43,6 +43,7 @@ struct ReplicaPiece {
   std::uint32_t first = 0;
   std::uint32_t end = 0;
   std::uint64_t capacity = 0;  // bytes that the keeper has for the segment, committed ones counted
+  std::uint64_t keeper = 0;    // that has it, as SegmentsStatus::keeper
   friend bool operator==(const ReplicaPiece&, const ReplicaPiece&) = default;
 };
 

@@ -61,7 +61,9 @@ struct ReplicatorOptions {
   ReplicaOwner owner{};
   // Of model, dtype and the owner's part of the KV, at most 1,024 bytes. Who reads says the same.
   std::string shape{};
-  std::uint64_t term = 1;         // of the group, in which this process has its place
+  // Of the group, in which this process has its place. What is committed in an older one a reader's
+  // finish() takes for the dead owner's.
+  std::uint64_t term = 1;
   std::uint32_t lag_tokens = 64;  // beyond which a sequence is not protected
   // A pack is committed once so many steps have gone into it, it is full, or a prompt has that is
   // longer than lag_tokens. Tokens of fewer steps are lost with the process, and computed again.
@@ -144,9 +146,11 @@ class AQUA_API Replicator {
   void seal();
   void resume(std::uint64_t term);
   // A sequence that was restored here is replicated by what its dead owner has left: nothing is
-  // copied again. What of it the pieces do not have is. Whole segments count into max_bytes; where
-  // they are more than that, nothing is copied until they have been merged, or sequences have
-  // ended.
+  // copied again. What of it the pieces do not have is, and so are pieces that another keeper had,
+  // as one that died since and was started again. Whole segments count into max_bytes; where they
+  // are more than that, nothing is copied until they have been merged, or sequences have ended.
+  // The reader's term is this replicator's: what is committed in an older one its finish() takes
+  // for late packs of the dead owner's, and drops.
   //   invalid_argument  as step(); already_exists: the sequence is known here
   [[nodiscard]] Result<void> adopt(const AdoptedReplica& replica);
 

@@ -16,11 +16,9 @@ byte being copied. Prefill hands a request over, decode accepts it; aqua-keeper 
 from __future__ import annotations
 
 import ctypes
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple, Type, TypeVar, Union
 
-from .. import _callbacks
 from .._blocks import BlockList, to_uint32
 from .._c.kv_pool_structs import (
     CDelivery,
@@ -34,8 +32,8 @@ from .._c.kv_pool_structs import (
 from .._c.structs import LayoutHandle
 from .._errors import raise_error
 from .._library import lib
+from .._locked import Locked
 from .._numbers import Stream, native_stream, size, text, uint32
-from .._owned import Owned
 from ..layout import Layout
 from .memory import KvPoolPlane, KvPoolShape
 from .parcel import Delivery, OpenParcel, Parcel, ParcelHead, ParcelState, Undelivered
@@ -57,28 +55,17 @@ class KvPoolStatus:
     waiting: int  # parcels at the keeper that it may take, by the last answer
 
 
-class KvPool(Owned):
+class KvPool(Locked):
     """Closing it waits until what was posted so far has ended, and what was handed over is the
     keeper's; no work of a GPU may be in flight on it otherwise. Parcels that were not finished wait
     for the next member of this role. In a callback or kernel closing does nothing."""
 
-    __slots__ = ("_lock", "_runtime", "shape")
+    __slots__ = ("shape",)
     _free = lib.aqua_kv_pool_free
-    _settles = True
 
     def __init__(self, runtime: "Runtime", handle: KvPoolHandle, shape: KvPoolShape) -> None:
-        super().__init__(handle, runtime._state.kv_pools)
-        self._runtime = runtime
+        super().__init__(runtime, handle, runtime._state.kv_pools)
         self.shape = shape
-        # What the library lists is good until it lists the same again, or the pool is closed.
-        self._lock = threading.Lock()
-
-    def _settle(self) -> bool:
-        return not _callbacks.inside() and self._runtime._state.settle()
-
-    def _end(self) -> None:  # leaves the pool and unmaps it
-        with self._lock:
-            super()._end()
 
     @classmethod
     def attach(

@@ -17,7 +17,6 @@ import ctypes
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional, Sequence, Tuple
 
-from .. import _callbacks
 from .._blocks import BlockList, to_uint32
 from .._c.microbatch_structs import (
     NEXT_IN_ORDER,
@@ -28,8 +27,8 @@ from .._c.microbatch_structs import (
 from .._c.structs import LayoutHandle
 from .._errors import raise_error
 from .._library import lib
+from .._locked import Locked
 from .._numbers import Stream, native_stream, size, text, uint32
-from .._owned import Owned
 from ..layout import Layout
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class MicrobatchSwapStatus:
     away_peer_bytes: int  # ... of which in lent memory
 
 
-class MicrobatchSwap(Owned):
+class MicrobatchSwap(Locked):
     """A block is held once a turn has written it, until it is dropped: a turn's kernels read blocks
     that are held, and may write any. Closing it waits for its copies; the kernels that use it have
     ended (an emulated GPU's are waited for). In a callback or kernel closing does nothing.
@@ -55,19 +54,14 @@ class MicrobatchSwap(Owned):
     Threads: calls on one swap come one after the other. None waits for a copy or for the device.
     """
 
-    __slots__ = ("_buffers", "_state")
+    __slots__ = ("_buffers",)
     _free = lib.aqua_microbatch_swap_free
-    _settles = True
 
     def __init__(
         self, runtime: "Runtime", handle: MicrobatchSwapHandle, buffers: Tuple[Layout, ...]
     ) -> None:
-        super().__init__(handle, runtime._state.microbatch_swaps, buffers)
-        self._state = runtime._state
+        super().__init__(runtime, handle, runtime._state.microbatch_swaps, buffers)
         self._buffers = buffers  # for as long as a call on it lasts, too
-
-    def _settle(self) -> bool:
-        return not _callbacks.inside() and self._state.settle()
 
     @classmethod
     def create(
@@ -95,12 +89,11 @@ class MicrobatchSwap(Owned):
         None: the next higher number that holds blocks, after the last one the first. Name it where
         one that holds nothing has its turn next. DATA_LOSS: clear() it."""
         buffer = ctypes.c_uint32()
-        error = lib.aqua_microbatch_swap_begin_turn(
-            self._handle, native_stream(stream), uint32(microbatch, "microbatch"),
+        self._call(
+            lib.aqua_microbatch_swap_begin_turn, native_stream(stream),
+            uint32(microbatch, "microbatch"),
             NEXT_IN_ORDER if next is None else uint32(next, "next"), buffer,
         )
-        if error:
-            raise_error(error)
         return buffer.value
 
     def end_turn(self, writes: BlockList) -> int:
@@ -109,45 +102,31 @@ class MicrobatchSwap(Owned):
         microbatch."""
         keep, address, count = to_uint32(writes, "writes")
         turn = ctypes.c_uint64()
-        error = lib.aqua_microbatch_swap_end_turn(self._handle, address, count, turn)
+        self._call(lib.aqua_microbatch_swap_end_turn, address, count, turn)
         del keep
-        if error:
-            raise_error(error)
         return turn.value
 
     def turn_done(self, turn: int) -> bool:
         """True once everything that the turn's kernels read has come in whole, and what they wrote is
         safe. DATA_LOSS: use nothing that the turn computed."""
         done = ctypes.c_int()
-        error = lib.aqua_microbatch_swap_turn_done(
-            self._handle, size(turn, "turn", 2**64 - 1), done
-        )
-        if error:
-            raise_error(error)
+        self._call(lib.aqua_microbatch_swap_turn_done, size(turn, "turn", 2**64 - 1), done)
         return done.value != 0
 
     def drop(self, microbatch: int, blocks: BlockList) -> None:
         """These blocks are not held any more, as those of a request that ended before the others."""
         keep, address, count = to_uint32(blocks)
-        error = lib.aqua_microbatch_swap_drop(
-            self._handle, uint32(microbatch, "microbatch"), address, count
-        )
+        self._call(lib.aqua_microbatch_swap_drop, uint32(microbatch, "microbatch"), address, count)
         del keep
-        if error:
-            raise_error(error)
 
     def clear(self, microbatch: int) -> None:
         """The microbatch has ended, or is lost: it holds nothing, and its next turn is that of a new
         one."""
-        error = lib.aqua_microbatch_swap_clear(self._handle, uint32(microbatch, "microbatch"))
-        if error:
-            raise_error(error)
+        self._call(lib.aqua_microbatch_swap_clear, uint32(microbatch, "microbatch"))
 
     def status(self) -> MicrobatchSwapStatus:
         c: Any = CMicrobatchSwapStatus()
-        error = lib.aqua_microbatch_swap_get_status(self._handle, c)
-        if error:
-            raise_error(error)
+        self._call(lib.aqua_microbatch_swap_get_status, c)
         return MicrobatchSwapStatus(
             turns=int(c.turns), foreseen=int(c.foreseen), unforeseen=int(c.unforeseen),
             fetched_bytes=int(c.fetched_bytes), written_bytes=int(c.written_bytes),

@@ -27,10 +27,10 @@ from .._c.replica_structs import (
 from .._c.structs import TicketHandle
 from .._errors import raise_error
 from .._library import lib
+from .._locked import Locked
 from .._numbers import Stream, native_stream, size, text, uint32
 from ..layout import Layout
 from ..transfer import Ticket
-from ._locked import Locked
 from .replicator import ReplicaOwner
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class ReplicaReader(Locked):
     _free = lib.aqua_replica_reader_free
 
     def __init__(self, runtime: "Runtime", handle: ReplicaReaderHandle) -> None:
-        super().__init__(runtime._state, handle, runtime._state.replica_readers)
+        super().__init__(runtime, handle, runtime._state.replica_readers)
 
     @classmethod
     def open(
@@ -106,10 +106,8 @@ class ReplicaReader(Locked):
         sequences = ctypes.POINTER(ctypes.c_uint64)()
         count = ctypes.c_size_t()
         with self._lock:
-            error = lib.aqua_replica_reader_sequences(self._handle, sequences, count)
-            if not error:
-                return sequences[: count.value]
-        raise_error(error)
+            self._call(lib.aqua_replica_reader_sequences, sequences, count)
+            return sequences[: count.value]
 
     def watermark(self, sequence: int, ids: BlockList, room: int) -> int:
         """How many tokens can be restored, from the first on, into blocks that have room for `room`
@@ -118,13 +116,11 @@ class ReplicaReader(Locked):
         few tokens' room more than ids is well spent."""
         keep, address, count = to_uint32(ids, "ids")
         tokens = ctypes.c_uint32()
-        error = lib.aqua_replica_reader_get_watermark(
-            self._handle, size(sequence, "sequence", _UINT64), address, count,
-            uint32(room, "room"), tokens,
+        self._call(
+            lib.aqua_replica_reader_get_watermark, size(sequence, "sequence", _UINT64), address,
+            count, uint32(room, "room"), tokens,
         )
         del keep
-        if error:
-            raise_error(error)
         return tokens.value
 
     def sampler(self, sequence: int, ids: BlockList) -> Optional[SamplerState]:
@@ -134,13 +130,11 @@ class ReplicaReader(Locked):
         state = ctypes.create_string_buffer(MAX_SAMPLER_BYTES)
         state_bytes = ctypes.c_size_t()
         tokens = ctypes.c_uint32()
-        error = lib.aqua_replica_reader_get_sampler(
-            self._handle, size(sequence, "sequence", _UINT64), address, count, state,
-            MAX_SAMPLER_BYTES, state_bytes, tokens,
+        self._call(
+            lib.aqua_replica_reader_get_sampler, size(sequence, "sequence", _UINT64), address,
+            count, state, MAX_SAMPLER_BYTES, state_bytes, tokens,
         )
         del keep
-        if error:
-            raise_error(error)
         if tokens.value == 0:
             return None
         return SamplerState(tokens.value, state.raw[: state_bytes.value])
@@ -166,12 +160,11 @@ class ReplicaReader(Locked):
             blocks=address, block_count=count, tokens=uint32(tokens, "tokens"),
         )
         ticket = TicketHandle()
-        error = lib.aqua_replica_reader_restore(
-            self._handle, layout._handle, options, native_stream(stream), ticket
+        self._call(
+            lib.aqua_replica_reader_restore, layout._handle, options, native_stream(stream),
+            ticket,
         )
         del ids_kept, blocks_kept
-        if error:
-            raise_error(error)
         return Ticket(ticket, layout)
 
     def finish(self, stream: Stream = 0) -> None:
@@ -180,22 +173,16 @@ class ReplicaReader(Locked):
         ended. Nothing is restored afterwards. A second reader of a term restores each sequence again
         that was adopted, before this. Where it fails call it again: it goes on with what is left.
         ABORTED: the keeper has packs of a higher term, this one is over."""
-        error = lib.aqua_replica_reader_finish(self._handle, native_stream(stream))
-        if error:
-            raise_error(error)
+        self._call(lib.aqua_replica_reader_finish, native_stream(stream))
 
     def drop_other_lives(self) -> None:
         """Drops the packs that other lives of the group have left of the owner's place, as open() and
         finish() found them. Those lives are over by then."""
-        error = lib.aqua_replica_reader_drop_other_lives(self._handle)
-        if error:
-            raise_error(error)
+        self._call(lib.aqua_replica_reader_drop_other_lives)
 
     def status(self) -> ReplicaReaderStatus:
         c: Any = CReplicaReaderStatus()
-        error = lib.aqua_replica_reader_get_status(self._handle, c)
-        if error:
-            raise_error(error)
+        self._call(lib.aqua_replica_reader_get_status, c)
         return ReplicaReaderStatus(
             packs=int(c.packs), refused=int(c.refused), unopened=int(c.unopened),
             error=c.error.decode("utf-8", "replace"), other_lives=int(c.other_lives),

@@ -3,7 +3,7 @@
 the stage.
 
     owner = aqua_kv.ReplicaOwner("decode", stage=1)
-    replicator = aqua_kv.Replicator.create(rt, layout, owner, "llama-3-8b, bf16")
+    replicator = aqua_kv.Replicator.create(rt, layout, owner, "llama-3-8b, bf16", term=1)
     written = aqua_kv.WrittenTokens(7, blocks, ids=prompt)   # later a token a step, `first` behind it
     replicator.step([written], stream)                       # behind its kernels; asks nobody
     replicator.unprotected()                                 # of which too much would be lost
@@ -30,10 +30,10 @@ from .._c.replica_structs import (
 from .._c.structs import TicketHandle
 from .._errors import raise_error
 from .._library import lib
+from .._locked import Locked
 from .._numbers import Stream, native_stream, size, text, uint32
 from ..layout import Layout
 from ..transfer import Ticket
-from ._locked import Locked
 
 if TYPE_CHECKING:
     from ..runtime import Runtime
@@ -93,14 +93,15 @@ class Replicator(Locked):
     keeper, for a reader; flush() comes first where the rest is to be. In a callback or kernel
     closing does nothing.
 
-    Threads: calls on one replicator come one after the other, but wait().
+    Threads: calls on one replicator come one after the other, but wait(): while one is under way the
+             runtime cannot be closed.
     """
 
     __slots__ = ("_layout",)
     _free = lib.aqua_replicator_free
 
     def __init__(self, runtime: "Runtime", handle: ReplicatorHandle, layout: Layout) -> None:
-        super().__init__(runtime._state, handle, runtime._state.replicators, layout)
+        super().__init__(runtime, handle, runtime._state.replicators, layout)
         self._layout = layout  # keeps its arrays
 
     @classmethod
@@ -111,7 +112,7 @@ class Replicator(Locked):
         owner: ReplicaOwner,
         shape: str,
         *,
-        term: int = 1,
+        term: int,
         lag_tokens: int = 64,
         pack_steps: int = 8,
         pack_bytes: int = 8 << 20,
@@ -121,8 +122,9 @@ class Replicator(Locked):
         keeper: str = "",
     ) -> "Replicator":
         """`owner`: this process's place. `shape`: model, dtype and the owner's part of the KV, which who
-        reads it says, too. `term`: of the group, in which this process has its place. `lag_tokens`:
-        beyond which a sequence is not protected. A pack is committed once `pack_steps` (at most
+        reads it says, too. `term`: of the group, in which this process has its place: 1 at first, and a
+        successor's is its ReplicaReader's, whose finish() drops what is committed in older ones.
+        `lag_tokens`: beyond which a sequence is not protected. A pack is committed once `pack_steps` (at most
         lag_tokens) have gone into it, or `pack_bytes`. `max_bytes`: of all packs, at the keeper.
         `background_bytes`: what a step copies at most in addition to what it has computed. `digest`:
         a reader checks all bytes. `keeper`: the socket of the one beside the next stage; else
@@ -165,70 +167,52 @@ class Replicator(Locked):
                 first=uint32(each.first, "first"),
             )))
         ticket = TicketHandle()
-        error = lib.aqua_replicator_step(
-            self._handle, (ctypes.POINTER(CWrittenTokens) * len(rows))(*rows), len(rows),
-            native_stream(stream), ticket,
+        self._call(
+            lib.aqua_replicator_step, (ctypes.POINTER(CWrittenTokens) * len(rows))(*rows),
+            len(rows), native_stream(stream), ticket,
         )
         del kept
-        if error:
-            raise_error(error)
         return Ticket(ticket, self._layout)
 
     def flush(self, stream: Stream = 0) -> None:
         """Commits what has been copied so far, however little it is: before the engine rests. Also
         copies what is missing, up to background_bytes of it."""
-        error = lib.aqua_replicator_flush(self._handle, native_stream(stream))
-        if error:
-            raise_error(error)
+        self._call(lib.aqua_replicator_flush, native_stream(stream))
 
     def without_blocks(self, sequence: int) -> None:
         """The sequence has given its blocks away and may get others; its replica stays."""
-        error = lib.aqua_replicator_without_blocks(
-            self._handle, size(sequence, "sequence", _UINT64)
-        )
-        if error:
-            raise_error(error)
+        self._call(lib.aqua_replicator_without_blocks, size(sequence, "sequence", _UINT64))
 
     def finish(self, sequence: int) -> None:
         """Nobody needs the sequence any more: its replica goes."""
-        error = lib.aqua_replicator_finish(self._handle, size(sequence, "sequence", _UINT64))
-        if error:
-            raise_error(error)
+        self._call(lib.aqua_replicator_finish, size(sequence, "sequence", _UINT64))
 
     def seal(self) -> None:
         """The group is in another term, and this process has not resumed in it: nothing is copied or
         committed until it does. Terms are counted by whoever replaces the dead."""
-        error = lib.aqua_replicator_seal(self._handle)
-        if error:
-            raise_error(error)
+        self._call(lib.aqua_replicator_seal)
 
     def resume(self, term: int) -> None:
-        error = lib.aqua_replicator_resume(self._handle, size(term, "term", _UINT64))
-        if error:
-            raise_error(error)
+        self._call(lib.aqua_replicator_resume, size(term, "term", _UINT64))
 
     def adopt(self, reader: "ReplicaReader", sequence: int) -> None:
         """The sequence goes on here as the reader has last restored it, in the blocks that were given
         there. The dead owner's packs are its replica from now on, and nothing is copied again. Where
-        the reader's owner, shape or keeper is not this one's, everything is copied anew,
-        background_bytes a step. Another reader that finishes drops those packs unless it has restored
-        the sequence, too. NOT_FOUND: the reader has restored nothing of it; INVALID_ARGUMENT: it was
-        restored into another cache; ALREADY_EXISTS: it is known here."""
-        error = lib.aqua_replicator_adopt(
-            self._handle, reader._handle, size(sequence, "sequence", _UINT64)
-        )
-        if error:
-            raise_error(error)
+        the reader's owner, shape or keeper (as one that was started again) is not this one's,
+        everything is copied anew, background_bytes a step. Another reader that finishes drops those
+        packs unless it has restored the sequence, too. NOT_FOUND: the reader has restored nothing of
+        it; INVALID_ARGUMENT: it was restored into another cache; ALREADY_EXISTS: it is known here;
+        FAILED_PRECONDITION: the reader is of this owner, and of another term."""
+        self._call(lib.aqua_replicator_adopt, reader._handle, size(sequence, "sequence", _UINT64))
 
     def hear(self) -> None:
         """Hears what the keeper has committed. step() does so, too."""
-        error = lib.aqua_replicator_hear(self._handle)
-        if error:
-            raise_error(error)
+        self._call(lib.aqua_replicator_hear)
 
     def wait(self, patience_ms: int) -> bool:
         """Waits, without the GIL, until there is something to hear. False: nothing came within that
-        time. FAILED_PRECONDITION in a callback or kernel."""
+        time. A replicator that is closed meanwhile goes when this returns, and until then its runtime
+        cannot be closed. FAILED_PRECONDITION in a callback or kernel."""
         news = ctypes.c_int()
         error = lib.aqua_replicator_wait(self._handle, uint32(patience_ms, "patience_ms"), news)
         if error:
@@ -238,11 +222,7 @@ class Replicator(Locked):
     def watermark(self, sequence: int) -> int:
         """How many tokens are held, from the first on, as far as is known here."""
         tokens = ctypes.c_uint32()
-        error = lib.aqua_replicator_get_watermark(
-            self._handle, size(sequence, "sequence", _UINT64), tokens
-        )
-        if error:
-            raise_error(error)
+        self._call(lib.aqua_replicator_get_watermark, size(sequence, "sequence", _UINT64), tokens)
         return tokens.value
 
     def unprotected(self) -> List[int]:
@@ -250,16 +230,12 @@ class Replicator(Locked):
         sequences = ctypes.POINTER(ctypes.c_uint64)()
         count = ctypes.c_size_t()
         with self._lock:
-            error = lib.aqua_replicator_unprotected(self._handle, sequences, count)
-            if not error:
-                return sequences[: count.value]
-        raise_error(error)
+            self._call(lib.aqua_replicator_unprotected, sequences, count)
+            return sequences[: count.value]
 
     def status(self) -> ReplicatorStatus:
         c: Any = CReplicatorStatus()
-        error = lib.aqua_replicator_get_status(self._handle, c)
-        if error:
-            raise_error(error)
+        self._call(lib.aqua_replicator_get_status, c)
         return ReplicatorStatus(
             connected=bool(c.connected), error=c.error.decode("utf-8", "replace"),
             sequences=int(c.sequences), unprotected=int(c.unprotected), most_lag=int(c.most_lag),

@@ -43,9 +43,9 @@ from .._c.streamer_structs import (
 )
 from .._errors import raise_error
 from .._library import lib
+from .._locked import Locked
 from .._numbers import Stream, native_stream, size, text, uint32
 from ..layout import Layout
-from ._locked import Locked
 from .shape import StreamGroup
 from .streams import StreamIn, StreamOut
 
@@ -100,7 +100,7 @@ class Streamer(Locked):
     _free = lib.aqua_streamer_free
 
     def __init__(self, runtime: "Runtime", handle: StreamerHandle, layout: Layout) -> None:
-        super().__init__(runtime._state, handle, runtime._state.streamers, layout)
+        super().__init__(runtime, handle, runtime._state.streamers, layout)
         self._layout = layout  # keeps its arrays
         self._untold: List[Arrived] = []
 
@@ -264,7 +264,8 @@ class Streamer(Locked):
     def wait(self, patience_ms: int) -> bool:
         """Waits, without the GIL, until there is news since the last call: room, something that
         arrived, landed, is superseded or cut off, or the keeper's end. False: none came within that
-        time."""
+        time. A streamer that is closed meanwhile goes when this returns, and until then its runtime
+        cannot be closed."""
         news = ctypes.c_int()
         error = lib.aqua_streamer_wait(self._handle, uint32(patience_ms, "patience_ms"), news)
         if error:

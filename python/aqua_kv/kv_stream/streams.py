@@ -47,7 +47,7 @@ class StreamOut(_OfStreamer):
     _free = lib.aqua_stream_out_free
 
     def __init__(self, streamer: "Streamer", handle: StreamOutHandle) -> None:
-        super().__init__(streamer, handle, streamer._state.stream_outs)
+        super().__init__(streamer, handle, streamer._runtime._state.stream_outs)
 
     def ready(self) -> bool:
         """Whether all receivers have room: before that nothing can be streamed. Any error: it cannot
@@ -103,7 +103,7 @@ class StreamIn(_OfStreamer):
     _free = lib.aqua_stream_in_free
 
     def __init__(self, streamer: "Streamer", handle: StreamInHandle) -> None:
-        super().__init__(streamer, handle, streamer._state.stream_ins)
+        super().__init__(streamer, handle, streamer._runtime._state.stream_ins)
 
     def done(self) -> bool:
         """As that of a Ticket. Once it is True the senders are told."""

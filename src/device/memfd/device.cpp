@@ -87,6 +87,10 @@ void poison_range(Device& device, const std::byte* address, std::size_t bytes) {
   if (auto* memfd = dynamic_cast<MemfdDevice*>(&device)) memfd->poison(address, bytes);
 }
 
+void pretend_silence(Device& device, bool silent) {
+  if (auto* memfd = dynamic_cast<MemfdDevice*>(&device)) memfd->fall_silent(silent);
+}
+
 void pretend_capture(Device& device, std::optional<Stream> stream) {
   if (auto* memfd = dynamic_cast<MemfdDevice*>(&device)) memfd->capture(stream);
 }

@@ -63,4 +63,8 @@ void poison_range(Device& device, const std::byte* address, std::size_t bytes);
 // is posted to it runs all the same. Nothing on any other kind of device.
 void pretend_capture(Device& device, std::optional<Stream> stream);
 
+// Test seam: while it is `silent`, `device` answers no question about an event (unavailable). What
+// is posted runs all the same. Nothing on any other kind of device.
+void pretend_silence(Device& device, bool silent);
+
 }  // namespace aqua::device

@@ -71,6 +71,7 @@ class MemfdDevice final : public Device {
   [[nodiscard]] bool capturing(Stream stream) const noexcept override {
     return captures_ && stream.native == captured_;
   }
+  void fall_silent(bool silent) { silent_ = silent; }
   void capture(std::optional<Stream> stream) {
     captured_ = stream ? stream->native : 0;
     captures_ = stream.has_value();
@@ -78,6 +79,7 @@ class MemfdDevice final : public Device {
 
  private:
   void count(CopyMethod asked) noexcept;
+  [[nodiscard]] Result<void> check_answers(const char* call) const;
   [[nodiscard]] MemfdRange* own_range(AddressRange& range) const;
   void pause();
 
@@ -86,6 +88,7 @@ class MemfdDevice final : public Device {
   const std::shared_ptr<MappedRegions> regions_ = std::make_shared<MappedRegions>();
   const std::shared_ptr<Links> links_;
   std::atomic<std::uint64_t> pauses_{0};
+  std::atomic<bool> silent_{false};          // answers no question about an event
   std::atomic<bool> captures_{false};        // says that a stream is captured, the one of …
   std::atomic<std::uintptr_t> captured_{0};  // … this number
   CopyTally tally_;

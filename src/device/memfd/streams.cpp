@@ -62,13 +62,20 @@ Result<void> MemfdDevice::wait_event(Stream stream, const Event& event) {
   });
 }
 
+Result<void> MemfdDevice::check_answers(const char* call) const {
+  if (!silent_) return {};
+  return Error{Code::unavailable, concat(options_.info.name, ": ", call, ": no answer")};
+}
+
 Result<bool> MemfdDevice::query(const Event& event) {
+  AQUA_TRY(check_answers("query"));
   const auto* memfd = dynamic_cast<const MemfdEvent*>(&event);
   if (memfd == nullptr || memfd->device != capacity_) return not_ours("query", "event");
   return memfd->point == nullptr ? Result<bool>(true) : memfd->point->query();
 }
 
 Result<void> MemfdDevice::synchronize(const Event& event) {
+  AQUA_TRY(check_answers("synchronize"));
   const auto* memfd = dynamic_cast<const MemfdEvent*>(&event);
   if (memfd == nullptr || memfd->device != capacity_) return not_ours("synchronize", "event");
   if (memfd->point == nullptr) return {};

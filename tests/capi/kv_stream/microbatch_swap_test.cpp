@@ -128,19 +128,15 @@ TEST_F(CapiMicrobatchSwap, HandlesThatAreNone) {
   std::uint64_t number = 0;
   int done = 0;
   aqua_microbatch_swap_status status = AQUA_MICROBATCH_SWAP_STATUS_INIT;
-  const auto all_say = [&](aqua_microbatch_swap one, aqua_code code) {
-    const std::array<aqua_error*, 7> errors{aqua_microbatch_swap_free(one),
-                                            aqua_microbatch_swap_get_status(one, &status),
-                                            aqua_microbatch_swap_begin_turn(one, 0, 0, 1, &buffer),
-                                            aqua_microbatch_swap_end_turn(one, nullptr, 0, &number),
-                                            aqua_microbatch_swap_turn_done(one, 1, &done),
-                                            aqua_microbatch_swap_drop(one, 0, nullptr, 0),
-                                            aqua_microbatch_swap_clear(one, 0)};
-    for (aqua_error* const error : errors) EXPECT_EQ(code_of(error), code);
-  };
-  all_say({}, AQUA_INVALID_ARGUMENT);
-  all_say({runtime_.id}, AQUA_INVALID_ARGUMENT);
-  all_say(swap, AQUA_NOT_FOUND);
+  expect_refused(swap, [&](aqua_microbatch_swap one) -> Calls {
+    return {[=] { return aqua_microbatch_swap_free(one); },
+            [=, &status] { return aqua_microbatch_swap_get_status(one, &status); },
+            [=, &buffer] { return aqua_microbatch_swap_begin_turn(one, 0, 0, 1, &buffer); },
+            [=, &number] { return aqua_microbatch_swap_end_turn(one, nullptr, 0, &number); },
+            [=, &done] { return aqua_microbatch_swap_turn_done(one, 1, &done); },
+            [=] { return aqua_microbatch_swap_drop(one, 0, nullptr, 0); },
+            [=] { return aqua_microbatch_swap_clear(one, 0); }};
+  });
 }
 
 }  // namespace

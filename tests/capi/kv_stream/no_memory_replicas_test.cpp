@@ -37,14 +37,21 @@ TEST_F(NoMemoryReplicas, WhatTheyTell) {
 }
 
 TEST_F(NoMemoryReplicas, AStep) {
-  const Ids ids = ids_of(1, 20);
+  Ids ids = ids_of(6, 20);
   const Blocks blocks = cache_.blocks(20), others = other_.blocks(24);
-  leave_behind(6, ids, options());  // which computes what is copied below
   aqua_replicator replicator = replicate();
-  aqua_written_tokens given = written(7, ids, 0, blocks);
+  aqua_written_tokens given = written(6, ids, 0, blocks);
   const aqua_written_tokens* const list = &given;
   aqua_ticket ticket{};
   const auto call = [&] { return aqua_replicator_step(replicator, &list, 1, 0, &ticket); };
+  // Other bytes each time: neither a pack nor the blocks have them from the time before.
+  const auto prepare = [&] {
+    ++given.sequence;
+    ids = ids_of(static_cast<std::uint32_t>(given.sequence), 20);
+    given.ids = ids.data();
+    compute(cache_, ids, 0, blocks);
+    EXPECT_NE(wrong_bytes(other_, ids, others), 0U);
+  };
   const auto check = [&](bool made) {
     const aqua_code code = code_of(aqua_replicator_flush(replicator, 0));
     EXPECT_TRUE(code == AQUA_OK || (!made && code == AQUA_ABORTED)) << aqua_code_name(code);
@@ -63,9 +70,7 @@ TEST_F(NoMemoryReplicas, AStep) {
     freed(aqua_replicator_finish(replicator, given.sequence));
   };
   for (const Failing how : {Failing::once, Failing::from_then_on}) {
-    fail_each(
-        "aqua_replicator_step", call, [&] { ++given.sequence; }, check, AQUA_RESOURCE_EXHAUSTED, 1,
-        how);
+    fail_each("aqua_replicator_step", call, prepare, check, AQUA_RESOURCE_EXHAUSTED, 1, how);
   }
   leave(replicator);
 }
@@ -94,8 +99,12 @@ TEST_F(NoMemoryReplicas, WhatIsRestoredComesToTheNextReader) {
     freed(aqua_ticket_free(ticket));
     EXPECT_EQ(wrong_bytes(other_, ids, blocks), 0U);
   };
+  const auto prepare = [&] {
+    compute(other_, ids_of(2, 20), 0, blocks);
+    EXPECT_NE(wrong_bytes(other_, ids, blocks), 0U);
+  };
   for (const Failing how : {Failing::once, Failing::from_then_on})
-    fail_each("aqua_replica_reader_restore", call, {}, check, AQUA_RESOURCE_EXHAUSTED, 1, how);
+    fail_each("aqua_replica_reader_restore", call, prepare, check, AQUA_RESOURCE_EXHAUSTED, 1, how);
   leave(reader);
 }
 

@@ -2,16 +2,12 @@
 // What the C ABI refuses of streams, by its exact code; nothing has changed then.
 #include <array>
 #include <atomic>
-#include <functional>
 #include <string>
-#include <vector>
 
 #include "tests/capi/kv_stream/streamer_fixture.hpp"
 
 namespace aqua::test {
 namespace {
-
-using Calls = std::vector<std::function<aqua_error*()>>;
 
 class CapiStreamerRefusals : public CapiStreamer {
  protected:
@@ -46,16 +42,9 @@ class CapiStreamerRefusals : public CapiStreamer {
             [=, this] { return aqua_stream_in_layer_done(in, 0, &answer_); },
             [=] { return aqua_stream_in_stream_wait(in, 0, 0); }};
   }
-  // Of a kind, all calls by a handle that is zero, another kind's, or freed.
   template <typename Handle>
   void expect_refused(Handle freed) {
-    const auto all_say = [](const Calls& calls, aqua_code code, const char* why) {
-      for (std::size_t n = 0; n < calls.size(); ++n)
-        EXPECT_EQ(code_of(calls[n]()), code) << why << ", call " << n;
-    };
-    all_say(calls_on(Handle{}), AQUA_INVALID_ARGUMENT, "zero");
-    all_say(calls_on(Handle{runtime_.id}), AQUA_INVALID_ARGUMENT, "a runtime's");
-    all_say(calls_on(freed), AQUA_NOT_FOUND, "freed");
+    CapiFixture::expect_refused(freed, [this](Handle one) { return calls_on(one); });
   }
   [[nodiscard]] aqua_code open_code(const aqua_streamer_options& given) const {
     return open_code(given, prefill_.layout);

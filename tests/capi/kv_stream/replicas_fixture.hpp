@@ -123,13 +123,18 @@ class CapiReplicas : public CapiFixture {
     written.first = first;
     return written;
   }
-  // Computes what of these ids is behind `first`, and gives it to the replicator.
-  void step(aqua_replicator replicator, const Cache& cache, std::uint64_t sequence, const Ids& ids,
-            std::uint32_t first, const Blocks& blocks, const std::string& sampler = {}) const {
+  // Computes what of these ids is behind `first`.
+  void compute(const Cache& cache, const Ids& ids, std::uint32_t first,
+               const Blocks& blocks) const {
     each_row(cache, ids, blocks, [&](std::uint32_t token, std::uint8_t* to, const auto& row) {
       if (token < first) return;
       EXPECT_EQ(code_of(aqua_emulated_write(runtime_, 0, to, row.data(), row.size())), AQUA_OK);
     });
+  }
+  // The same, and gives it to the replicator.
+  void step(aqua_replicator replicator, const Cache& cache, std::uint64_t sequence, const Ids& ids,
+            std::uint32_t first, const Blocks& blocks, const std::string& sampler = {}) const {
+    compute(cache, ids, first, blocks);
     aqua_written_tokens given = written(sequence, ids, first, blocks);
     given.sampler = sampler.data();
     given.sampler_bytes = sampler.size();

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the C ABI refuses of replicas, by its exact code; nothing has changed then.
 #include <array>
-#include <functional>
 #include <string>
-#include <vector>
 
 #include "tests/capi/kv_stream/replicas_fixture.hpp"
 
 namespace aqua::test {
 namespace {
-
-using Calls = std::vector<std::function<aqua_error*()>>;
 
 class CapiReplicasRefusals : public CapiReplicas {
  protected:
@@ -45,16 +41,9 @@ class CapiReplicasRefusals : public CapiReplicas {
         [=] { return aqua_replica_reader_finish(one, 0); },
         [=] { return aqua_replica_reader_drop_other_lives(one); }};
   }
-  // Of a kind, all calls by a handle that is zero, another kind's, or freed.
   template <typename Handle>
   void expect_refused(Handle freed) {
-    const auto all_say = [](const Calls& calls, aqua_code code, const char* why) {
-      for (std::size_t n = 0; n < calls.size(); ++n)
-        EXPECT_EQ(code_of(calls[n]()), code) << why << ", call " << n;
-    };
-    all_say(calls_on(Handle{}), AQUA_INVALID_ARGUMENT, "zero");
-    all_say(calls_on(Handle{runtime_.id}), AQUA_INVALID_ARGUMENT, "a runtime's");
-    all_say(calls_on(freed), AQUA_NOT_FOUND, "freed");
+    CapiFixture::expect_refused(freed, [this](Handle one) { return calls_on(one); });
   }
 
   const Ids ids_ = ids_of(1, 20);
@@ -263,6 +252,22 @@ TEST_F(CapiReplicasRefusals, WhatCannotBeRestored) {
   restore(reader, cache_, 7, ids_, 20, blocks_);
   EXPECT_EQ(wrong_bytes(cache_, ids_, blocks_), 0U);
   leave(reader);
+}
+
+TEST_F(CapiReplicasRefusals, AReplicatorOfAnotherTermThanTheReadersAdoptsNothing) {
+  leave_behind(7, ids_, options());
+  const aqua_replica_reader reader = open_reader(2);
+  restore(reader, cache_, 7, ids_, 20, blocks_);
+  const aqua_replicator one = replicate();  // of term 1: finish() would drop what it commits
+  EXPECT_EQ(code_of(aqua_replicator_adopt(one, reader, 7)), AQUA_FAILED_PRECONDITION);
+  EXPECT_EQ(status_of(one).sequences, 0U);
+  EXPECT_EQ(code_of(aqua_replicator_resume(one, 3)), AQUA_OK);
+  EXPECT_EQ(code_of(aqua_replicator_adopt(one, reader, 7)), AQUA_FAILED_PRECONDITION);
+  EXPECT_EQ(code_of(aqua_replicator_resume(one, 2)), AQUA_OK);
+  EXPECT_EQ(code_of(aqua_replicator_adopt(one, reader, 7)), AQUA_OK);
+  EXPECT_EQ(watermark(one, 7), 20U);
+  leave(reader);
+  leave(one);
 }
 
 TEST_F(CapiReplicasRefusals, AKernelThatFreesThemOrWaits) {

@@ -143,6 +143,31 @@ TEST_F(CapiReplicas, OfAnotherShapeItIsCopiedAnew) {
   leave(successor);
 }
 
+TEST_F(CapiReplicas, WhatAKeeperHadThatDiedSinceIsCopiedAnewToTheNextOne) {
+  const Ids ids = ids_of(1, 20);
+  leave_behind(7, ids, options());
+  const aqua_replica_reader reader = open_reader();
+  const Blocks blocks = other_.blocks(24);
+  restore(reader, other_, 7, ids, 20, blocks);
+  keeper_.kill();
+  keeper_.start();
+  aqua_replicator_options given = options();
+  given.term = 2;
+  const aqua_replicator successor = replicate(other_, given);
+  ASSERT_EQ(code_of(aqua_replicator_adopt(successor, reader, 7)), AQUA_OK);
+  EXPECT_EQ(watermark(successor, 7), 0U) << "at the same socket, and it has nothing";
+  await(successor, 7, 20);
+  ASSERT_FALSE(HasFatalFailure());
+  leave(reader);
+  leave(successor);
+  const aqua_replica_reader next = open_reader(3);
+  const Blocks others = other_.blocks(24, 11);
+  ASSERT_EQ(watermark(next, 7, ids), 20U);
+  restore(next, other_, 7, ids, 20, others);
+  EXPECT_EQ(wrong_bytes(other_, ids, others), 0U);
+  leave(next);
+}
+
 TEST_F(CapiReplicas, WhatWasRestoredIntoAnotherCacheIsRefused) {
   const Ids ids = ids_of(1, 20);
   leave_behind(7, ids, options());

@@ -50,7 +50,10 @@ struct ReplicaReader::Parts {
   };
 
   Parts(StreamMark stream_mark, Segments keeper_segments, const ReplicaReaderOptions& opts)
-      : mark(std::move(stream_mark)), segments(std::move(keeper_segments)), options(opts) {}
+      : mark(std::move(stream_mark)),
+        segments(std::move(keeper_segments)),
+        keeper(segments.status().keeper),
+        options(opts) {}
 
   // Maps these segments and takes in what they are, with those of an earlier call that failed.
   // Segments of others are closed again. Where memory runs out, too, the next call goes on with
@@ -70,6 +73,7 @@ struct ReplicaReader::Parts {
 
   StreamMark mark;  // for finish() to check its stream
   Segments segments;
+  const std::uint64_t keeper;  // as SegmentsStatus::keeper
   const ReplicaReaderOptions options;
   ReplicaCatalogue catalogue{};
   std::map<std::uint64_t, Opened> packs{};  // of the owner, that are open here
@@ -234,7 +238,11 @@ Result<RestoredReplica> ReplicaReader::restore(std::uint64_t sequence,
     copies.push_back(std::move(copy).value());
     parts_->used.insert(piece.pack);
     const Parts::Opened& pack = parts_->packs.at(piece.pack);
-    restored.pieces.push_back({pack.name, piece.first, std::min(piece.end, tokens), pack.capacity});
+    restored.pieces.push_back({.segment = pack.name,
+                               .first = piece.first,
+                               .end = std::min(piece.end, tokens),
+                               .capacity = pack.capacity,
+                               .keeper = parts_->keeper});
   }
   restored.ticket = Ticket::join(std::move(copies));
   return restored;

@@ -24,8 +24,7 @@ void Replicator::Parts::hear() {
       ++counted.packs_failed;
       counted.error = outcome.error->message;
       book.failed(pack);
-      // It is this process's still; of any other error it is gone.
-      if (outcome.error->code == Code::data_loss) (void)segments.release(pack, last_stream);
+      (void)segments.release(pack, last_stream);  // what the keeper has refused is gone
     } else {
       ++counted.packs_committed;
       kept[pack] = {outcome.name, posted->second};

@@ -145,7 +145,10 @@ Result<void> Replicator::adopt(const AdoptedReplica& replica) {
       .sequence = replica.sequence, .blocks = replica.blocks, .ids = replica.ids};
   AQUA_TRY(parts_->check(written));
   parts_->note(written);
+  const std::uint64_t keeper = parts_->segments.status().keeper;
   for (const ReplicaPiece& piece : replica.pieces) {
+    // This keeper has no such segment, or gives its number to another one.
+    if (piece.keeper != keeper) continue;
     const TokenSpan span{piece.first, std::min(piece.end, parts_->book.tokens(replica.sequence))};
     if (span.empty()) continue;
     const PackId pack = piece.segment.number;

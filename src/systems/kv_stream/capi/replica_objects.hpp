@@ -24,18 +24,19 @@
 
 namespace aqua::capi {
 
-// What a recovery goes by as it looks for replicas.
+// What a recovery goes by as it looks for replicas at a keeper.
 struct ReplicaPlace {
   kv_stream::ReplicaOwner owner{};
   std::string shape{};
-  std::string keeper{};
   friend bool operator==(const ReplicaPlace&, const ReplicaPlace&) = default;
 };
 
 struct LockedReplicator : LockedObject {
-  LockedReplicator(Layout of, ReplicaPlace at) : layout(std::move(of)), place(std::move(at)) {}
+  LockedReplicator(Layout of, ReplicaPlace at, std::uint64_t in_term)
+      : layout(std::move(of)), place(std::move(at)), term(in_term) {}
   const Layout layout;
   const ReplicaPlace place;
+  std::uint64_t term;                        // under `lock`
   std::vector<std::uint64_t> unprotected{};  // as C was told last
   std::optional<kv_stream::Replicator> replicator{};
 };
@@ -47,6 +48,8 @@ struct ReplicatorObject {
 // A sequence as it was last restored.
 struct RestoredSequence {
   std::uint64_t runtime = 0;
+  std::uint64_t term = 0;  // of its reader
+  ReplicaPlace place{};    // likewise
   LayoutSpec cache{};
   std::vector<std::uint32_t> ids{};
   std::vector<std::uint32_t> blocks{};
@@ -78,8 +81,10 @@ class RestoredSequences {
 };
 
 struct LockedReplicaReader : LockedObject {
-  explicit LockedReplicaReader(ReplicaPlace at) : place(std::move(at)) {}
+  LockedReplicaReader(ReplicaPlace at, std::uint64_t in_term)
+      : place(std::move(at)), term(in_term) {}
   const ReplicaPlace place;
+  const std::uint64_t term;
   std::vector<std::uint64_t> sequences{};  // as C was told last
   RestoredSequences restored{};
   std::optional<kv_stream::ReplicaReader> reader{};

@@ -35,6 +35,8 @@ Result<Ticket> restore(const char* what, LockedReplicaReader& locked, std::uint6
   const auto restored_ids = ids.first(options.tokens);
   const auto made = std::make_shared<RestoredSequence>();
   made->runtime = runtime;
+  made->term = locked.term;
+  made->place = locked.place;
   made->cache = layout.spec();
   made->ids.assign(restored_ids.begin(), restored_ids.end());
   made->blocks.assign(blocks.begin(), blocks.end());
@@ -73,8 +75,8 @@ aqua_error* aqua_replica_reader_open(aqua_runtime runtime,
     AQUA_CAPI_NOT_NULL(what, reader);
     AQUA_ASSIGN(const auto used, runtimes().use(what, runtime.id));
     AQUA_ASSIGN(const auto wanted, to_options(options));
-    auto locked = std::make_unique<LockedReplicaReader>(
-        ReplicaPlace{wanted.owner, wanted.shape, wanted.keeper});
+    auto locked = std::make_unique<LockedReplicaReader>(ReplicaPlace{wanted.owner, wanted.shape},
+                                                        wanted.term);
     AQUA_ASSIGN(auto opened, aqua::kv_stream::ReplicaReader::open(*used, wanted));
     locked->reader.emplace(std::move(opened));
     count_alive(Kind::replica_reader, [](std::uint64_t id) { return replica_readers().count(id); });

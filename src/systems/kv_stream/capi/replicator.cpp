@@ -42,14 +42,12 @@ bool are_one_cache(const LayoutSpec& a, const LayoutSpec& b) {
          a.block_count == b.block_count && a.block_stride == b.block_stride && a.axes == b.axes;
 }
 
-// What the reader has restored of the sequence, into the cache of this replicator. Pieces that a
-// recovery in the replicator's place would not find are left out.
-Result<RestoredSequence> restored_by(const char* what, aqua_replica_reader handle,
-                                     std::uint64_t sequence, std::uint64_t runtime,
-                                     const LockedReplicator& replicator) {
+// What the reader has restored of the sequence, into the cache of this replicator.
+Result<RestoredSequences::Record> restored_by(const char* what, aqua_replica_reader handle,
+                                              std::uint64_t sequence, std::uint64_t runtime,
+                                              const LockedReplicator& replicator) {
   AQUA_ASSIGN(const auto object, replica_readers().use(what, handle.id));
-  const LockedReplicaReader& reader = *object->locked;
-  const auto record = reader.restored.find(sequence);
+  const auto record = object->locked->restored.find(sequence);
   if (record == nullptr) {
     return Error{Code::not_found,
                  concat(what, ": the reader has restored nothing of sequence ", sequence)};
@@ -59,9 +57,21 @@ Result<RestoredSequence> restored_by(const char* what, aqua_replica_reader handl
                  concat(what, ": sequence ", sequence,
                         " was restored into another cache than this ", "replicator's")};
   }
-  RestoredSequence restored = *record;
-  if (reader.place != replicator.place) restored.pieces.clear();
-  return restored;
+  return record;
+}
+
+// Pieces that a recovery in the replicator's place would not find are left out.
+Result<void> adopt(const char* what, LockedReplicator& locked, std::uint64_t sequence,
+                   const RestoredSequence& restored) {
+  if (restored.place.owner == locked.place.owner && restored.term != locked.term) {
+    return Error{Code::failed_precondition,
+                 concat(what, ": the replicator is in term ", locked.term, ", and the reader in ",
+                        restored.term, ", which takes what the other commits for the dead one's")};
+  }
+  kv_stream::AdoptedReplica adopted{
+      .sequence = sequence, .blocks = restored.blocks, .ids = restored.ids};
+  if (restored.place == locked.place) adopted.pieces = restored.pieces;
+  return locked.replicator->adopt(adopted);
 }
 
 }  // namespace
@@ -84,7 +94,7 @@ aqua_error* aqua_replicator_create(aqua_runtime runtime, aqua_layout layout,
     AQUA_ASSIGN(const auto described, layouts().use(what, layout.id));
     AQUA_ASSIGN(const auto wanted, to_options(options));
     auto locked = std::make_unique<LockedReplicator>(
-        aqua::Layout(*described), ReplicaPlace{wanted.owner, wanted.shape, wanted.keeper});
+        aqua::Layout(*described), ReplicaPlace{wanted.owner, wanted.shape}, wanted.term);
     AQUA_ASSIGN(auto made, aqua::kv_stream::Replicator::create(*used, locked->layout, wanted));
     locked->replicator.emplace(std::move(made));
     count_alive(Kind::replicator, [](std::uint64_t id) { return replicators().count(id); });
@@ -172,6 +182,7 @@ aqua_error* aqua_replicator_resume(aqua_replicator replicator, uint64_t term) {
     return use_replicator("aqua_replicator_resume", replicator,
                           [&](LockedReplicator& used) -> Result<void> {
                             used.replicator->resume(term);
+                            used.term = term;
                             return {};
                           });
   });
@@ -186,10 +197,7 @@ aqua_error* aqua_replicator_adopt(aqua_replicator replicator, aqua_replica_reade
     AQUA_ASSIGN(const auto restored,
                 restored_by(what, reader, sequence, object->runtime.id(), locked));
     return use_locked(what, locked, [&](LockedReplicator& used) {
-      return used.replicator->adopt({.sequence = sequence,
-                                     .blocks = restored.blocks,
-                                     .ids = restored.ids,
-                                     .pieces = restored.pieces});
+      return adopt(what, used, sequence, *restored);
     });
   });
 }

@@ -287,6 +287,30 @@ TEST_F(ReplicaReaders, WhatTheSuccessorHasWrittenIsNotDroppedByAReaderOfItsTerm)
   EXPECT_EQ(next.watermark(9, other, 64), 20U);
 }
 
+TEST_F(ReplicaReaders, APieceThatAnotherKeeperHadIsNotHeldAndDropsNobodysPack) {
+  const Ids ids = ids_of(1, 20);
+  ReplicaStage living(keeper_.socket()), stage(keeper_.socket());
+  living.replicate();
+  write(living, 7, ids, 20);
+  auto reader = stage.reader();
+  stage.take_blocks(7, ids.size());
+  auto restored =
+      value_of(reader.restore(7, ids, 20, stage.layout(), stage.blocks(7), stage.stream()));
+  // As of a keeper that had given the same numbers, and has died.
+  for (kv_stream::ReplicaPiece& piece : restored.pieces) piece.keeper -= 1;
+  stage.replicate();
+  test::succeeds(stage.replicator().adopt(
+      {.sequence = 7, .blocks = stage.blocks(7), .ids = ids, .pieces = restored.pieces}));
+  EXPECT_EQ(stage.replicator().watermark(7), 0U);
+  EXPECT_EQ(stage.replicator().status().packs_kept, 0U);
+  stage.await(7, 20);
+  stage.replicator().finish(7);
+  { const auto let_go = std::move(reader); }
+  stage.replicate();  // the former one has told the keeper when it is gone
+  EXPECT_EQ(kept(), 1U) << "the living one's";
+  EXPECT_EQ(stage.reader().watermark(7, ids, 64), 20U);
+}
+
 TEST_F(ReplicaReaders, APackThatIsDroppedMeanwhileIsNoError) {
   const Ids ids = ids_of(1, 20);
   ReplicaStage stage(keeper_.socket());
