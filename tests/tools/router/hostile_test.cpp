@@ -72,7 +72,7 @@ class HostileClient : public ::testing::Test {
   const EngineProcess engine_{{"--speed", "40"}};
   const RouterProcess router_{{engine_.url()}, {"--max-body", "65536", "--max-behind", "2000"}};
   const std::string head_ =
-      "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n";
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
 
   [[nodiscard]] std::string round_trip(const std::string& text) const {
     const RawClient client(router_.url());
@@ -170,6 +170,27 @@ TEST_F(HostileClient, APageOfAnotherSiteIsRefused) {
   EXPECT_THAT(round_trip("POST /v1/completions HTTP/1.1\r\nContent-Type: text/plain\r\n"
                          "Content-Length: 2\r\n\r\n{}"),
               StartsWith("HTTP/1.1 415"));
+}
+
+// A page's own name, made to lead here: its browser takes the router's for its site, and marks
+// nothing.
+TEST_F(HostileClient, APageWhoseNameLeadsHereIsRefused) {
+  const auto look = [](const RouterProcess& router, const char* path, const std::string& host) {
+    const RawClient client(router.url());
+    client.send("GET " + std::string(path) + " HTTP/1.1\r\nHost: " + host +
+                "\r\nConnection: close\r\n\r\n");
+    return client.receive();
+  };
+  for (const char* path : {"/admin/v1/engines", "/admin/v1/requests", "/admin/v1/moves", "/metrics",
+                           "/v1/models", "/nowhere"}) {
+    for (const char* host : {"evil.example", "evil.example:8080", "localhost.evil.example:8080",
+                             "127.0.0.1.evil.example", "10.0.0.1"})
+      EXPECT_THAT(look(router_, path, host), StartsWith("HTTP/1.1 421")) << path << host;
+  }
+  for (const char* host : {"localhost", "LOCALHOST:8080", "127.0.0.1:1", "[::1]:8080"})
+    EXPECT_THAT(look(router_, "/admin/v1/requests", host), StartsWith("HTTP/1.1 200")) << host;
+  const RouterProcess open({engine_.url()}, {"--open"});
+  EXPECT_THAT(look(open, "/admin/v1/requests", "here.example"), StartsWith("HTTP/1.1 200"));
 }
 
 TEST(Tokens, SayWhoMayDoWhat) {

@@ -266,6 +266,10 @@ TEST(Gate, RefusesBodiesUnread) {
   other = head;
   other.from_page = true;
   EXPECT_EQ(status(other), 403);
+  other = head;
+  other.host = "here.example:8080";
+  EXPECT_EQ(status(other), 421);
+  EXPECT_FALSE(Gate({.open = true}).refusal_of(other, pass));
 }
 
 TEST(Gate, RolesAreTheCoordinators) {

@@ -40,6 +40,7 @@ HeadView view_of(const httplib::Request& request) {
   };
   return {.method = request.method,
           .path = request.path,
+          .host = value("Host"),
           .authorization = value("Authorization"),
           .content_type = value("Content-Type"),
           .content_length = value("Content-Length"),
