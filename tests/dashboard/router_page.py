@@ -165,6 +165,13 @@ class RouterPage(Page):
         self.rig.router.send_signal(signal.SIGCONT)
         self.until(lambda: self.find("#connection").text == "Live")
 
+    def test_a_router_that_ends_says_so_itself(self):
+        self.rig_of([], [])
+        self.look()
+        self.rig.begin()  # which it waits for
+        self.rig.router.send_signal(signal.SIGTERM)
+        self.until(lambda: self.find("#connection").text == "the router is stopping")
+
     def test_names_are_never_markup(self):
         name = "<img src=x onerror=document.title='owned'>"
         self.rig_of(["--name", name], ["--name", name])

@@ -140,7 +140,7 @@ Answer take_answer(std::string_view& heard) {
 const std::set<std::string>& open_bodies(int port) {
   static const std::set<std::string> bodies = [port] {
     std::set<std::string> found{"", "{}"};  // to HEAD, and by /healthz
-    for (const char* path : {"/", "/dashboard.css", "/router.js"}) {
+    for (const char* path : {"/", "/dashboard.css", "/common.js", "/router.js"}) {
       const std::string heard =
           answer_to(port, concat("GET ", path, " HTTP/1.1\r\nHost: x\r\n\r\n"));
       std::string_view left = heard;

@@ -275,7 +275,7 @@ TEST(Gate, RefusesBodiesUnread) {
 TEST(Gate, RolesAreTheCoordinators) {
   using access::Role;
   EXPECT_EQ(role_for("GET", "/healthz"), Role::none);
-  for (const char* path : {"/", "/router.js", "/dashboard.css"}) {
+  for (const char* path : {"/", "/common.js", "/router.js", "/dashboard.css"}) {
     EXPECT_EQ(role_for("GET", path), Role::none) << path;
     EXPECT_EQ(role_for("POST", path), Role::operator_) << path;
   }
