@@ -135,7 +135,7 @@ TEST_F(EarlyMove, IsTimedFromItsOrderOn) {
   expect_the_answer();
   EXPECT_EQ(fleet_->counts().moves.of(migration::Kind::kv, MoveEnd::done), 1U);
   const auto& times = counters_.moves[static_cast<std::size_t>(migration::Kind::kv)];
-  EXPECT_GE(std::chrono::microseconds(times.microseconds), waited);
+  EXPECT_GE(std::chrono::microseconds(times.microseconds.load()), waited);
 }
 
 TEST_F(EarlyMove, WaitsNoLongerThanAMoveMay) {

@@ -183,20 +183,6 @@ TEST_F(UnheardOrders, AMoveFailsForWhatItsDestinationSaidFirst) {
   EXPECT_EQ(router_->metric("aqua_router_move_failures_total", "died"), 0);
 }
 
-// The answer is continued elsewhere, and its move is over.
-TEST_F(UnheardOrders, AMoveFailsForWhatItsDestinationSaidThoughItsSourceDies) {
-  {
-    const std::lock_guard lock(mu_);
-    answers_move_ = 200;
-    fails_ = dies_ = true;
-  }
-  order_move();
-  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kUnheardTokens));
-  EXPECT_EQ(router_->metric("aqua_router_recoveries_total"), 1);
-  EXPECT_EQ(router_->metric("aqua_router_move_failures_total", "no_room"), 1);
-  EXPECT_EQ(router_->metric("aqua_router_move_failures_total", "died"), 0);
-}
-
 TEST_F(UnheardOrders, AnEngineThatRefusesAnOrderIsNamedOnce) {
   {
     const std::lock_guard lock(mu_);
@@ -288,6 +274,20 @@ TEST_F(PatientOrders, AClientThatGoesInAMoveLeavesNoParcel) {
     const std::lock_guard lock(mu_);
     return swept_ == 1;
   }));
+}
+
+// The answer is continued elsewhere, and its move is over.
+TEST_F(PatientOrders, AMoveFailsForWhatItsDestinationSaidThoughItsSourceDies) {
+  {
+    const std::lock_guard lock(mu_);
+    answers_move_ = 200;
+    fails_ = dies_ = true;
+  }
+  order_move();
+  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kUnheardTokens));
+  EXPECT_EQ(router_->metric("aqua_router_recoveries_total"), 1);
+  EXPECT_EQ(router_->metric("aqua_router_move_failures_total", "no_room"), 1);
+  EXPECT_EQ(router_->metric("aqua_router_move_failures_total", "died"), 0);
 }
 
 // Of a move that another router ordered.
