@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// The dashboard: polls GET /v1/state, draws it, and passes an operator's orders on. Nothing that
-// the coordinator says is ever taken as markup. Elements are kept and changed in place, so that
-// focus and screen readers stay where they are.
+// The dashboard: polls GET /v1/state, draws it, and passes an operator's orders on. common.js,
+// which is loaded before, has what it draws and asks with.
 "use strict";
 
 const KEPT_SAMPLES = 900;
 const STATES = ["leased", "revoking", "quarantined", "suspect", "offered"];  // as stacked
-const byId = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
 
 let token = null;       // null: read only
@@ -25,56 +23,9 @@ function bytes(count) {
   do { count /= 1024; ++unit; } while (count >= 1024 && unit + 1 < units.length);
   return `${count < 10 ? count.toFixed(1) : Math.round(count)} ${units[unit]}`;
 }
-function duration(ms) {
-  if (ms < 1000) return `${ms} ms`;
-  return ms < 120000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 60000)} min`;
-}
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 const label = (id) => names.get(id) ?? `gone (${id.slice(0, 8)})`;
 const byLabel = (key) => (a, b) => label(a[key]).localeCompare(label(b[key]));
-
-// --- elements -------------------------------------------------------------------------------
-function make(tag, className, text) {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  if (text !== undefined) element.textContent = text;
-  return element;
-}
-function say(element, text) {
-  if (element.textContent !== text) element.textContent = text;
-}
-function set(element, attribute, value) {
-  if (element.getAttribute(attribute) !== String(value)) element.setAttribute(attribute, value);
-}
-// One child of `parent` for each item, made once by `create` and brought up to date by `update`.
-function sync(parent, items, key, create, update) {
-  const old = new Map([...parent.children].map((child) => [child.dataset.key, child]));
-  let place = parent.firstElementChild;
-  for (const item of items) {
-    let child = old.get(key(item));
-    if (child) {
-      old.delete(key(item));
-    } else {
-      child = create(item);
-      child.dataset.key = key(item);
-    }
-    if (child === place) place = place.nextElementSibling;
-    else parent.insertBefore(child, place);
-    update(child, item);
-  }
-  for (const child of old.values()) child.remove();
-}
-// A row of the table that `body` is of. Cells carry their column's name, for narrow screens.
-function row(body, cells) {
-  const made = make("tr");
-  const heads = byId(body).parentElement.querySelectorAll("th");
-  cells.forEach((className, i) => {
-    const cell = make("td", className);
-    cell.dataset.label = heads[i].textContent;
-    made.append(cell);
-  });
-  return made;
-}
 
 // --- what the state means -------------------------------------------------------------------
 const shown = (slab) => (slab.state === "orphaned" ? "suspect" : slab.state);
@@ -236,7 +187,7 @@ function drawBands(loans) {
 }
 function drawLoans(loans) {
   sync(byId("loans"), loans, (loan) => loan.key, (loan) => {
-    const made = row("loans", ["", "", "", "", "", "operator"]);
+    const made = row("loans");
     const unpair = button("Unpair", "unpair");
     unpair.dataset.client = loan.consumer;
     made.lastChild.append(unpair);
@@ -254,7 +205,7 @@ function drawLoans(loans) {
 function drawReclaims(reclaims) {
   const newest = [...reclaims].sort((a, b) => b.id - a.id).slice(0, 20);
   sync(byId("reclaims"), newest, (reclaim) => String(reclaim.id), () => {
-    const made = row("reclaims", ["", "", "", "", "", ""]);
+    const made = row("reclaims");
     const bar = make("progress");
     bar.max = 1;
     made.children[2].append(bar, make("span"));
@@ -281,12 +232,9 @@ function drawReclaims(reclaims) {
 function drawServers() {
   byId("servers-section").hidden = !servers.shared;
   say(byId("servers-fault"), servers.fault);
-  sync(byId("servers"), servers.shared ? servers.servers : [], (each) => each.name,
-    () => row("servers", ["", "", "", "", "", "", ""]), (made, each) => {
-      const texts = [each.name + (each.name === servers.self ? ", this one" : ""), each.host, String(each.clients),
-        String(each.groups), bytes(each.lent_bytes), bytes(each.held_bytes), each.coordinator || "–"];
-      texts.forEach((text, i) => say(made.children[i], text));
-    });
+  rows("servers", servers.shared ? servers.servers : [], (each) => each.name, (each) => [
+    each.name + (each.name === servers.self ? ", this one" : ""), each.host, each.clients, each.groups,
+    bytes(each.lent_bytes), bytes(each.held_bytes), each.coordinator || "–"]);
 }
 // Bytes at the left, from the top down; how long ago below.
 function drawAxes(begin, now, most) {
@@ -363,29 +311,12 @@ function draw(now) {
 }
 
 // --- the coordinator ------------------------------------------------------------------------
-async function ask(method, path, body, secret = token) {
-  const headers = {};
-  if (secret) headers.Authorization = `Bearer ${secret}`;
-  if (body !== undefined) headers["Content-Type"] = "application/json";
-  const reply = await fetch(path, { method, headers, cache: "no-store",
-    body: body === undefined ? undefined : JSON.stringify(body) });
-  const told = await reply.json().catch(() => ({}));
-  if (!reply.ok) {
-    const fault = new Error(told.detail ?? `HTTP ${reply.status}`);
-    fault.status = reply.status;
-    throw fault;
-  }
-  return told;
-}
-function connection(kind, text) {
-  set(byId("connection"), "data-state", kind);
-  say(byId("connection"), text);
-}
+const get = (path) => ask("GET", path, token);
 async function firstLook() {
-  const info = await ask("GET", "v1/info");
+  const info = await get("v1/info");
   say(byId("server"), `${info.version} on ${info.host || `server ${info.server.slice(0, 8)}`}`);
-  servers = await ask("GET", "v1/servers");
-  const history = await ask("GET", "v1/history");
+  servers = await get("v1/servers");
+  const history = await get("v1/history");
   const now = Date.now();
   samples = history.samples.map((sample) => ({ time: now - sample.age_ms, offered: sample.offered,
     leased: sample.leased, revoking: sample.revoking, quarantined: sample.quarantined,
@@ -393,32 +324,23 @@ async function firstLook() {
   shownOnce = true;
 }
 async function look() {
-  const began = Date.now();
   try {
     if (!shownOnce) await firstLook();
-    if (servers.shared) servers = await ask("GET", "v1/servers");
-    draw(await ask("GET", "v1/state"));
+    if (servers.shared) servers = await get("v1/servers");
+    draw(await get("v1/state"));
     connection("live", "Live");
+    return true;
   } catch (fault) {
     if (fault.status === 401 || fault.status === 403) {
       connection("lost", "This coordinator shows its state to holders of a token only.");
       byId("access").open = true;
-    } else if (state !== null || fault.status === undefined) {
-      connection("lost", "The coordinator does not answer; what is shown is old.");
     } else {
-      connection("lost", fault.message);
+      lost("The coordinator", fault, state !== null);
     }
+    return false;
   }
-  return Date.now() - began;
 }
-let timer = 0;
-async function poll() {
-  clearTimeout(timer);
-  const took = await look();
-  const busy = state?.reclaims.some((reclaim) => !reclaim.done);
-  const pause = document.hidden ? 10000 : busy ? 200 : 1000;
-  timer = setTimeout(poll, Math.max(pause, 10 * took));  // large states are asked for less often
-}
+const poll = lookout(look, () => (state?.reclaims.some((reclaim) => !reclaim.done) ? 200 : 1000));
 
 // --- orders ---------------------------------------------------------------------------------
 function tell(outcome, fault = "") {
@@ -429,10 +351,10 @@ async function order(what, method, path, body) {
   if (token === null) return;
   tell("");
   try {
-    const reply = await ask(method, path, body);
+    const reply = await ask(method, path, token, body);
     tell(`${what}: accepted${reply.reclaim ? `, reclaim ${reply.reclaim.id}` : ""}.`);
   } catch (fault) {
-    tell("", `${what}: refused: ${fault.message}`);
+    tell("", `${what}: ${fault.status === undefined ? "no answer came; it may be carried out" : `refused: ${fault.message}`}`);
   }
   poll();
 }
@@ -486,14 +408,14 @@ byId("token-form").addEventListener("submit", async (event) => {
   if (!given) return;
   tell("");
   try {
-    await ask("GET", "v1/state", undefined, given);
+    await ask("GET", "v1/state", given);
     operate(given);
     byId("access").open = false;
     byId("access").firstElementChild.focus();
     tell("Orders are possible now.");
   } catch (fault) {
     operate(null);
-    tell("", `This token was refused: ${fault.message}`);
+    tell("", fault.status === undefined ? "No answer came." : `This token was refused: ${fault.message}`);
   }
   poll();
 });
@@ -502,6 +424,5 @@ byId("forget").addEventListener("click", () => {
   tell("Read only.");
   byId("token").focus();
 });
-document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(); });
 addEventListener("resize", () => { if (state) drawBands(summarise(state).loans); });
 poll();

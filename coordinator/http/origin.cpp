@@ -1,31 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/http/origin.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include "base/concat.hpp"
+#include "tools/access/host.hpp"
 
 namespace aqua::coordinator {
 namespace {
 
+using access::host_of;
+
 constexpr int kMisdirected = 421;
 
-// "host:port" without its port.
-std::string_view host_of(std::string_view authority) {
-  if (authority.starts_with('[')) return authority.substr(0, authority.find(']') + 1);
-  return authority.substr(0, authority.find(':'));
-}
-
-// An address in numbers, which no name server can lead elsewhere.
-bool is_loopback(std::string_view host) {
-  return host == "[::1]" || (host.starts_with("127.") && std::ranges::all_of(host, [](char c) {
-                               return c == '.' || (c >= '0' && c <= '9');
-                             }));
-}
-
 bool is_ours(std::string_view host, const OwnNames& names) {
-  return host == "localhost" || host == "aqua" || is_loopback(host) ||
+  return host == "aqua" || access::is_loopback(host) ||
          (!names.proxy.empty() && host == names.proxy);
 }
 

@@ -85,6 +85,13 @@ class Dashboard(Page):
         self.rig.daemon.kill()
         self.until(lambda: self.find("#connection").text.startswith("The coordinator does not answer"))
 
+    def test_stopped_coordinator_is_said(self):
+        self.operate()
+        self.rig.daemon.send_signal(signal.SIGSTOP)
+        self.until(lambda: self.find("#connection").text == "The coordinator does not answer; what is shown is old.")
+        self.rig.daemon.send_signal(signal.SIGCONT)
+        self.until(lambda: self.find("#connection").text == "Live")
+
     # --- orders -----------------------------------------------------------------------------
     def test_without_a_token_it_orders_nothing_and_says_why(self):
         self.lend()

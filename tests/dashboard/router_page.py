@@ -18,17 +18,17 @@ PROMPT = "a long story"
 
 
 class RouterRig:
-    """A router that wants tokens, and engines a and b. Everything ends with close()."""
+    """A router that wants tokens, or none, and engines a and b. Everything ends with close()."""
 
-    def __init__(self, *engines: list[str]):
+    def __init__(self, *engines: list[str], guarded: bool = True):
         self._folder = tempfile.TemporaryDirectory(prefix="aqua-router-page-")
         self._children: list[subprocess.Popen] = []
         self._replies: list = []
         self.tokens = {role: self._issue(role) for role in ("read-only", "engine", "operator")}
         self.engines = {name: self._start(options.simulator, *words)[1] for name, words in zip("ab", engines)}
         named = [word for name, url in self.engines.items() for word in ("--engine", f"{name}={url}")]
-        self.router, self.page = self._start(options.router, "--listen", "127.0.0.1:0", "--health", "100", "--tokens",
-                                             self._token_file(), *named)
+        guard = ["--tokens", self._token_file()] if guarded else []
+        self.router, self.page = self._start(options.router, "--listen", "127.0.0.1:0", "--health", "100", *guard, *named)
 
     def _token_file(self) -> str:
         return str(pathlib.Path(self._folder.name, "tokens"))
@@ -89,8 +89,8 @@ class RouterPage(Page):
             self.skipTest("--router and --simulator name no programs")
         self.media()
 
-    def rig_of(self, *engines):
-        self.rig = RouterRig(*engines)
+    def rig_of(self, *engines, guarded=True):
+        self.rig = RouterRig(*engines, guarded=guarded)
         self.addCleanup(self.rig.close)
 
     def look(self):
@@ -140,6 +140,16 @@ class RouterPage(Page):
         self.until(lambda: "nobody has this token" in self.find("#fault").text)
         self.assertEqual(self.texts("#engines tr"), [])
 
+    def test_a_name_made_to_lead_here_sees_nothing(self):
+        self.rig_of([], [], guarded=False)
+        rebound = f"http://evil.example:{self.rig.page.split(':')[1]}"
+        self.browser.get(f"{rebound}/")
+        self.assertEqual(self.browser.execute_script("return location.origin"), rebound)
+        for path in ("/admin/v1/requests", "/metrics", "/v1/models"):
+            status = self.browser.execute_async_script(
+                "fetch(arguments[0]).then((reply) => arguments[1](reply.status), () => arguments[1]('refused'))", path)
+            self.assertEqual(status, 421, path)
+
     def test_a_router_that_is_gone_is_said(self):
         self.rig_of([], [])
         self.look()
@@ -154,6 +164,13 @@ class RouterPage(Page):
         self.until(lambda: self.find("#connection").text.startswith("The router does not answer"))
         self.rig.router.send_signal(signal.SIGCONT)
         self.until(lambda: self.find("#connection").text == "Live")
+
+    def test_a_router_that_ends_says_so_itself(self):
+        self.rig_of([], [])
+        self.look()
+        self.rig.begin()  # which it waits for
+        self.rig.router.send_signal(signal.SIGTERM)
+        self.until(lambda: self.find("#connection").text == "the router is stopping")
 
     def test_names_are_never_markup(self):
         name = "<img src=x onerror=document.title='owned'>"

@@ -3,7 +3,7 @@
 // of a bug. The first byte says which router hears them: one that is open to everybody ('0'), or
 // one that wants a token ('1' to '4'). There the word TOKEN stands for a token of the caller's
 // role, which is none, read-only, engine or operator, and nobody is told or does what is beyond it.
-// No engine is behind them.
+// No engine is behind them: what asks for a model or an answer is told so, once it is let in.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -20,6 +20,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "base/concat.hpp"
 #include "tools/access/tokens.hpp"
@@ -83,16 +84,23 @@ std::string answer_to(int port, std::string_view said) {
   return heard;
 }
 
-// A file with a token of each role.
+// A file with a token of each role, gone when the fuzzer ends.
 struct Tokens {
   Tokens() {
-    std::string folder = (std::filesystem::temp_directory_path() / "aqua-edge-XXXXXX").string();
     require(::mkdtemp(folder.data()) != nullptr);
     file = folder + "/tokens";
     for (const Role role : {Role::read_only, Role::engine, Role::operator_})
       of[role] = aqua::access::issue_token(file, role, "fuzzer").value();
   }
-  std::string file;
+  ~Tokens() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+  }
+  Tokens(const Tokens&) = delete;
+  Tokens& operator=(const Tokens&) = delete;
+
+  std::string folder = (std::filesystem::temp_directory_path() / "aqua-edge-XXXXXX").string();
+  std::string file{};
   std::map<Role, std::string> of{};
 };
 
@@ -132,7 +140,7 @@ Answer take_answer(std::string_view& heard) {
 const std::set<std::string>& open_bodies(int port) {
   static const std::set<std::string> bodies = [port] {
     std::set<std::string> found{"", "{}"};  // to HEAD, and by /healthz
-    for (const char* path : {"/", "/dashboard.css", "/router.js"}) {
+    for (const char* path : {"/", "/dashboard.css", "/common.js", "/router.js"}) {
       const std::string heard =
           answer_to(port, concat("GET ", path, " HTTP/1.1\r\nHost: x\r\n\r\n"));
       std::string_view left = heard;
@@ -147,12 +155,17 @@ const std::set<std::string>& open_bodies(int port) {
 
 // Of a router that wants tokens: that the caller may be told this.
 void check_allowed(int port, const Answer& answer, Role role, std::string_view said) {
+  // By paths that are spelled another way anything may be asked for.
+  const auto may_ask = [said](std::string_view part) {
+    return said.find(part) != said.npos || said.find('%') != said.npos;
+  };
   const bool done = answer.status / 100 == 2;
   if (role == Role::none) require(!done || open_bodies(port).contains(std::string(answer.body)));
-  // By paths that are spelled another way /healthz is asked as well.
-  const bool asks_health = said.find("ealthz") != said.npos || said.find('%') != said.npos;
+  // Whoever reads may ask for the model, and is told the same.
+  if (role == Role::none || (role == Role::read_only && !may_ask("/v1/models")))
+    require(answer.body.find("no engine has told yet what it serves") == answer.body.npos);
   if (role < Role::operator_) {
-    require(!done || answer.body != "{}" || asks_health);
+    require(!done || answer.body != "{}" || may_ask("ealthz"));
     for (const char* judged : {"drains already", "does not drain", "no request is called",
                                "no engine is called", R"(expected {\"to\")"})
       require(answer.body.find(judged) == answer.body.npos);
@@ -162,15 +175,16 @@ void check_allowed(int port, const Answer& answer, Role role, std::string_view s
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static Tokens* const tokens = new Tokens;  // NOLINT: threads of the worlds run to the end
-  static World* const open = new World("");  // NOLINT: likewise
-  static World* const guarded = new World(tokens->file);
+  static const Tokens tokens;
+  static World* const open = new World("");  // NOLINT: its threads run to the end
+  static World* const guarded = new World(tokens.file);
   if (size == 0) return 0;
   const unsigned who = static_cast<std::uint8_t>(data[0] - '0') % 5;
   const bool is_open = who == 0;
   const auto role = is_open ? Role::operator_ : static_cast<Role>(who - 1);
-  const std::string said =
-      with_token({reinterpret_cast<const char*>(data) + 1, size - 1}, tokens->of[role]);
+  const auto issued = tokens.of.find(role);
+  const std::string token = issued == tokens.of.end() ? std::string() : issued->second;
+  const std::string said = with_token({reinterpret_cast<const char*>(data) + 1, size - 1}, token);
   const int port = (is_open ? open : guarded)->server->port();
   const std::string heard = answer_to(port, said);
   if (heard.size() == kMostHeard) return 0;  // the last reply is not whole
@@ -178,6 +192,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::string_view left = heard; !left.empty();) {
     const Answer answer = take_answer(left);
     require(answer.status >= 100 && answer.status <= 599 && answer.status != 500);
+    require(answer.status != 206);
     if (!is_open) check_allowed(port, answer, role, said);
   }
   return 0;

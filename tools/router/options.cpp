@@ -29,7 +29,7 @@ Result<void> read_listen(RouterOptions& options) {
       colon == text.npos ? std::nullopt : report::parse_number<int>(text.substr(colon + 1));
   if (host.empty() || !port || *port < 0 || *port > 65535)
     return wrong("--listen", concat(report::shown(text), ": expected HOST:PORT"));
-  if (!is_loopback(host) && options.server.gate.tokens.empty() && !options.open) {
+  if (!is_loopback(host) && options.server.gate.tokens.empty() && !options.server.gate.open) {
     return wrong("--listen", concat(report::shown(text),
                                     " is reached from elsewhere: give --tokens FILE, or --open"));
   }
@@ -81,7 +81,8 @@ an engine dies. Runs until SIGTERM, which lets answers end. docs/operate/router.
       .text("--listen", options.listen, "HOST:PORT", "port 0: any that is free")
       .text("--tokens", options.server.gate.tokens, "FILE",
             "who may, as of aqua-coordinator token; without it everybody on this machine")
-      .flag("--open", options.open, "lets everybody in from other machines too, without tokens")
+      .flag("--open", options.server.gate.open,
+            "lets everybody in from other machines too, without tokens")
       .number("--connections", options.server.connections, 1, 65536, "N",
               "at one time, each with a thread; more get a 503")
       .number("--max-rate", options.server.gate.quota.rate, 1, 1'000'000, "N",

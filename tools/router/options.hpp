@@ -21,7 +21,6 @@ struct RouterOptions {
   std::string listen = "127.0.0.1:8080";
   std::vector<std::string> engine_texts{};
   std::string engine_key_file{};
-  bool open = false;  // on other addresses than the loopback without tokens
   bool json = false;
   std::chrono::seconds drain{30};
   ServerOptions server{};

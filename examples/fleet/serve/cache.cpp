@@ -97,20 +97,16 @@ std::optional<Blocks> Cache::try_take(std::size_t count) {
     if (!taken) throw example::Failure("blocks: more than this engine has");
     return *std::move(taken);
   }
-  return try_take_of(*pool_, count);
-}
-
-std::optional<Blocks> Cache::try_take_of(KvPool& pool, std::size_t count) {
   const auto begun = std::chrono::steady_clock::now();
   for (;;) {
-    auto blocks = pool.allocate(count);
+    auto blocks = pool_->allocate(count);
     if (blocks.ok()) return std::move(blocks).value();
     const auto waited = std::chrono::steady_clock::now() - begun;
-    if (!pool.is_connected() && waited > kOwnPatience) return std::nullopt;
+    if (!pool_->is_connected() && waited > kOwnPatience) return std::nullopt;
     if (waited > kPatience) throw example::failure("blocks", blocks.error());
     // More are asked for in the background, and come within a round trip to the keeper. The watch
     // may take the news of it.
-    (void)pool.wait(std::chrono::milliseconds(5));
+    (void)pool_->wait(std::chrono::milliseconds(5));
   }
 }
 

@@ -50,8 +50,6 @@ class Cache {
   [[nodiscard]] const OwnBlocks* own() const { return own_ ? &*own_ : nullptr; }
   // By which the pool is joined, where it has one.
   [[nodiscard]] const KvPoolOptions& pool_options() const { return *pool_options_; }
-  // So many blocks of `pool`, joined by pool_options(). As try_take().
-  [[nodiscard]] static std::optional<Blocks> try_take_of(KvPool& pool, std::size_t count);
   // Copies each block of `from` into the block of `next` at the same place of `to`. The pool is
   // `next` from then on: whatever blocks this engine had in the former are gone.
   void rejoin(KvPool next, const Blocks& from, const Blocks& to);

@@ -20,7 +20,8 @@ void Engine::count_blocks() {
 
 // What the pool had is in the former keeper's memory, of which nothing is handed over any more: the
 // requests' blocks are copied into the new pool while both are mapped. Whatever fails before that
-// leaves all as it was: a keeper that has died again has given no blocks for the copies.
+// leaves all as it was. The blocks for the copies are asked for once a round, and nobody waits for
+// them: a keeper that hangs, or has too few, may still give them later, or die.
 // Parcels are numbered by their pool, so that no move may be under way.
 void Engine::rejoin() {
   if (!back_) return;
@@ -32,18 +33,21 @@ void Engine::rejoin() {
   Blocks from;
   for (const auto& [id, sequence] : sequences_)
     from.insert(from.end(), sequence.blocks.begin(), sequence.blocks.end());
-  const std::optional<Blocks> to =
-      from.empty() ? std::optional(Blocks{}) : Cache::try_take_of(*back_, from.size());
-  if (!to) return watch_again();
+  Blocks to;
+  if (!from.empty()) {
+    auto taken = back_->allocate(from.size());
+    if (!taken.ok()) return;  // the watch tells when there is news of them
+    to = std::move(taken).value();
+  }
   kept_.drop_all();
-  auto next = to->begin();
+  auto next = to.begin();
   for (auto& [id, sequence] : sequences_) {
     for (std::uint32_t& block : sequence.blocks) block = *next++;
     sequence.shared = 0;  // the copies are this engine's alone
   }
   parcels_.clear();
   watch_.reset();
-  cache_.rejoin(std::move(*std::exchange(back_, nullptr)), from, *to);
+  cache_.rejoin(std::move(*std::exchange(back_, nullptr)), from, to);
   watch_.emplace(runtime_, cache_, options_.cache, inbox_);
   pool_blocks_ = options_.blocks;
   set_capacity();

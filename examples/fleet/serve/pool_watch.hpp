@@ -66,6 +66,8 @@ class PoolWatch {
 
  private:
   static constexpr std::chrono::milliseconds kPatience{100}, kMostPatience{6400};
+  // Between two looks at whether the engine has taken the pool: it waits for this thread then.
+  static constexpr std::chrono::milliseconds kGlance{10};
   struct ById {
     bool operator()(const ParcelHead& a, const ParcelHead& b) const {
       return std::tie(a.id, a.turn) < std::tie(b.id, b.turn);
@@ -104,12 +106,13 @@ class PoolWatch {
     }
   }
 
-  // The engine may have to wait before it takes the pool. It is told if the keeper dies meanwhile.
+  // The engine may not take the pool at once: a request may move, or blocks for its requests may
+  // not be there yet. It looks again whenever there is news, of blocks or of the keeper's death.
   void hand_over(const std::shared_ptr<KvPool>& pool) {
     inbox_.post(PoolBack{pool});
-    std::unique_lock lock(mu_);
-    while (!over_ && pool->is_connected())
-      changed_.wait_for(lock, kPatience, [this] { return over_.load(); });
+    while (!over_ && pool->is_connected()) {
+      if (pool->wait(kGlance)) inbox_.post(PoolNews{});
+    }
     if (!over_) inbox_.post(PoolNews{});
   }
 

@@ -135,7 +135,7 @@ def main(program):
         a["consumer"] = False
         line_a, lender = daemon.session(a["id"])
         line_b, borrower = daemon.session(b["id"])
-        for path in ("/", "/dashboard.css", "/dashboard.js", "/healthz", "/readyz", "/v1/info", "/v1/servers", "/openapi.json"):
+        for path in ("/", "/dashboard.css", "/common.js", "/dashboard.js", "/healthz", "/readyz", "/v1/info", "/v1/servers", "/openapi.json"):
             call(None, "GET", path)
         call(lender, "POST", "/v1/clients", a)
         call(borrower, "POST", "/v1/clients", b)

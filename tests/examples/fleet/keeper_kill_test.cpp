@@ -3,6 +3,8 @@
 // answers move by tokens, until another keeper is there.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <future>
 #include <random>
@@ -29,6 +31,82 @@ Json pool_of(const FleetEngine& engine) {
   const auto reply = client.get("/aqua/v1/pool");
   return reply.ok() ? Json::parse(reply->body) : Json();
 }
+
+// Three answers of an engine, which are read until the test has seen enough of them. Together they
+// have more blocks than a member of a new pool has at hand, which is 64.
+class LongAnswers {
+ public:
+  static constexpr std::uint32_t kPrompt = 700;
+
+  explicit LongAnswers(const FleetEngine& engine) {
+    for (std::uint32_t i = 0; i < told_.size(); ++i) {
+      answers_.push_back(std::async(std::launch::async, [this, url = engine.url(), i] {
+        Answer answer = ask(url, request_of(prompt(i), i, kMost), "/v1/completions",
+                            [this, i](const Answer& so_far) {
+                              told_[i] = so_far.ids.size();
+                              return !over_;
+                            });
+        if (!over_) ++ended_;
+        return answer;
+      }));
+    }
+  }
+  ~LongAnswers() { over_ = true; }
+  LongAnswers(const LongAnswers&) = delete;
+  LongAnswers& operator=(const LongAnswers&) = delete;
+
+  // So many tokens at least has each.
+  [[nodiscard]] std::size_t tokens() const {
+    std::size_t least = told_[0];
+    for (const auto& told : told_) least = std::min<std::size_t>(least, told);
+    return least;
+  }
+  void expect_right() {
+    EXPECT_EQ(ended_, 0) << "they are not to end by themselves";
+    over_ = true;
+    for (std::uint32_t i = 0; i < answers_.size(); ++i) {
+      const Answer answer = answers_[i].get();
+      const auto many = static_cast<std::uint32_t>(answer.ids.size());
+      EXPECT_EQ(answer.ids, reference_answer(prompt(i), i, many).ids) << i << answer.error;
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t kMost = 2000;  // 40 s, where an iteration takes 20 ms
+  static std::vector<std::uint32_t> prompt(std::uint32_t i) {
+    return router::test::some_prompt(i, kPrompt);
+  }
+
+  std::array<std::atomic<std::size_t>, 3> told_{};
+  std::atomic<int> ended_{0};
+  std::atomic<bool> over_{false};
+  std::vector<std::future<Answer>> answers_{};
+};
+
+// A request that is on its way to an engine by KV, whose source says nothing: the engine joins no
+// pool before the request is given up.
+class OnItsWay {
+ public:
+  explicit OnItsWay(const FleetEngine& engine)
+      : client_(http::parse_url(engine.url()).value(), {}) {
+    Json body = request_of(prompt_of(1), 1, 500);
+    body["aqua"] = {{"request", "r"}, {"turn", 2}, {"answered", 10}, {"receive", true}};
+    asked_ = std::async(std::launch::async, [this, text = body.dump()] {
+      (void)client_.post("/v1/completions", text,
+                         [](std::string_view, auto) { return http::Heard::something; });
+    });
+    EXPECT_TRUE(becomes([&] { return engine.metric("fleet_blocks_of_rooms") > 0; }));
+  }
+  ~OnItsWay() { give_up(); }
+  OnItsWay(const OnItsWay&) = delete;
+  OnItsWay& operator=(const OnItsWay&) = delete;
+
+  void give_up() { client_.stop(); }
+
+ private:
+  http::HttpClient client_;
+  std::future<void> asked_{};
+};
 
 TEST(DeathOfTheKeeper, EndsMovesByKvAndNoAnswerUntilAnotherIsThere) {
   const std::vector<std::string> pace{"--iteration-ms", "5"};
@@ -92,8 +170,10 @@ TEST(DeathOfTheKeeper, LeavesNoAnswerThatBeganWithoutItToMoveByTokens) {
   EXPECT_TRUE(becomes([&] { return begun.load(); }));
   keeper.start_again();
   EXPECT_TRUE(becomes([&] { return both_say(router, false); }));
-  EXPECT_TRUE(move_the_only_one(router));
-  EXPECT_TRUE(becomes([&] { return moves_done(router, "kv") == 1; }));
+  EXPECT_TRUE(becomes([&] {
+    (void)move_the_only_one(router);  // on a slow machine one may fail, by its room
+    return moves_done(router, "kv") >= 1;
+  }));
   EXPECT_EQ(moves_done(router, "tokens"), 0);
   EXPECT_EQ(answer.get(), reference_answer(prompt_of(3), 3, kTokens));
 }
@@ -131,33 +211,19 @@ TEST(DeathOfTheKeeper, LeavesAnEngineTheBlocksThatItHas) {
   EXPECT_TRUE(becomes([&] { return engine.holds_nothing(); }));
 }
 
-// Three answers have more blocks than a member of a new pool has at hand, and go on with the KV
-// that they have. Later keepers die while the engine is about to join their pool, or has just done
-// so: then there may be no block for a further token, and some are computed again.
+// Three answers go on with the KV that they have. Later keepers die while the engine is about to
+// join their pool, or has just done so: then there may be no block for a further token, and some
+// are computed again.
 TEST(DeathOfTheKeeper, IsOutlivedByAnswersHoweverOftenItComes) {
-  constexpr std::uint32_t kPrompt = 700, kTokens = 800, kBegun = 50;
-  const auto prompt = [](std::uint32_t i) { return router::test::some_prompt(i, kPrompt); };
   Keeper keeper;
-  const FleetEngine engine(keeper, "a", {"--iteration-ms", "10"});
-  std::atomic<int> begun{0}, ended{0};
-  std::vector<std::future<Answer>> answers;
-  for (std::uint32_t i = 0; i < 3; ++i) {
-    answers.push_back(std::async(std::launch::async, [&, i] {
-      Answer answer = ask(engine.url(), request_of(prompt(i), i, kTokens), "/v1/completions",
-                          [&](const Answer& so_far) {
-                            if (so_far.ids.size() == kBegun) ++begun;
-                            return true;
-                          });
-      ++ended;
-      return answer;
-    }));
-  }
-  EXPECT_TRUE(becomes([&] { return begun == 3; }));
+  const FleetEngine engine(keeper, "a", {"--iteration-ms", "20"});
+  LongAnswers answers(engine);
+  EXPECT_TRUE(becomes([&] { return answers.tokens() >= 50; }));
   keeper.kill();
   EXPECT_TRUE(becomes([&] { return engine.metric("fleet_keeper_away") == 1; }));
   keeper.start_again();
   EXPECT_TRUE(becomes([&] { return engine.metric("fleet_rejoins_total") == 1; }));
-  EXPECT_EQ(engine.metric("fleet_prefilled_tokens_total"), 3 * kPrompt);
+  EXPECT_EQ(engine.metric("fleet_prefilled_tokens_total"), 3 * LongAnswers::kPrompt);
   keeper.kill();
   for (int deaths = 0; deaths < 4; ++deaths) {
     keeper.start_again();
@@ -168,9 +234,33 @@ TEST(DeathOfTheKeeper, IsOutlivedByAnswersHoweverOftenItComes) {
   EXPECT_TRUE(becomes([&] {
     return engine.metric("fleet_keeper_away") == 0 && engine.metric("fleet_rejoins_total") >= 2;
   }));
-  EXPECT_EQ(ended, 0) << "they are not to end before";
-  for (std::uint32_t i = 0; i < 3; ++i)
-    EXPECT_EQ(answers[i].get(), reference_answer(prompt(i), i, kTokens)) << i;
+  answers.expect_right();
+  EXPECT_TRUE(becomes([&] { return engine.holds_nothing() && keeper.holds_nothing(); }));
+}
+
+// The next keeper hangs once the engine is a member of its pool, with fewer blocks there than its
+// answers have: they go on where they are until it gives the rest.
+TEST(DeathOfTheKeeper, IsFollowedByOneThatHangsWhileNoAnswerWaitsForIt) {
+  Keeper keeper;
+  const FleetEngine engine(keeper, "a", {"--iteration-ms", "20"});
+  LongAnswers answers(engine);
+  EXPECT_TRUE(becomes([&] { return answers.tokens() >= 50; }));
+  OnItsWay move(engine);
+  keeper.kill();
+  EXPECT_TRUE(becomes([&] { return pool_of(engine).value("why", "").starts_with("keeper: "); }));
+  keeper.start_again();
+  EXPECT_TRUE(becomes([&] { return pool_of(engine).value("why", "?").empty(); })) << "a member";
+  keeper.stop();
+  move.give_up();
+  EXPECT_TRUE(becomes([&] { return engine.metric("fleet_blocks_of_rooms") == 0; }));
+  const std::size_t tokens = answers.tokens();
+  EXPECT_TRUE(becomes([&] { return answers.tokens() >= tokens + 20; }));
+  EXPECT_EQ(engine.metric("fleet_keeper_away"), 1);
+  EXPECT_EQ(engine.metric("fleet_rejoins_total"), 0);
+  keeper.go_on();
+  EXPECT_TRUE(becomes([&] { return engine.metric("fleet_rejoins_total") == 1; }));
+  EXPECT_EQ(engine.metric("fleet_keeper_away"), 0);
+  answers.expect_right();
   EXPECT_TRUE(becomes([&] { return engine.holds_nothing() && keeper.holds_nothing(); }));
 }
 
@@ -179,14 +269,7 @@ TEST(DeathOfTheKeeper, IsOutlivedByAnswersHoweverOftenItComes) {
 TEST(DeathOfTheKeeper, IsFollowedByAnotherPoolOnceNoMoveIsUnderWay) {
   Keeper keeper;
   const FleetEngine engine(keeper, "a", {"--iteration-ms", "5"});
-  http::HttpClient client(http::parse_url(engine.url()).value(), {});
-  Json body = request_of(prompt_of(1), 1, 500);
-  body["aqua"] = {{"request", "r"}, {"turn", 2}, {"answered", 10}, {"receive", true}};
-  const auto move = std::async(std::launch::async, [&, text = body.dump()] {
-    (void)client.post("/v1/completions", text,
-                      [](std::string_view, auto) { return http::Heard::something; });
-  });
-  EXPECT_TRUE(becomes([&] { return engine.metric("fleet_blocks_of_rooms") > 0; }));
+  OnItsWay move(engine);
   for (int deaths = 0; deaths < 2; ++deaths) {
     keeper.kill();
     keeper.start_again();
@@ -198,7 +281,7 @@ TEST(DeathOfTheKeeper, IsFollowedByAnotherPoolOnceNoMoveIsUnderWay) {
   keeper.kill();
   EXPECT_TRUE(becomes([&] { return pool_of(engine).value("why", "").starts_with("keeper: "); }));
   keeper.start_again();
-  client.stop();
+  move.give_up();
   EXPECT_TRUE(becomes([&] { return engine.metric("fleet_rejoins_total") == 1; }));
   EXPECT_EQ(pool_of(engine).value("why", "?"), "");
   EXPECT_EQ(engine.metric("fleet_keeper_away"), 0);

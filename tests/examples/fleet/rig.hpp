@@ -5,6 +5,8 @@
 // Threads: one, but Clients, which has its own.
 #pragma once
 
+#include <signal.h>
+
 #include <atomic>
 #include <deque>
 #include <filesystem>
@@ -52,6 +54,9 @@ class Keeper {
   void kill();
   // Another one, at the same socket.
   void start_again();
+  // It hangs from now on, and goes on.
+  void stop() const { child_->stop(); }
+  void go_on() const { child_->signal(SIGCONT); }
 
  private:
   Place place_;

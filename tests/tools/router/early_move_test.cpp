@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <memory>
 #include <string>
@@ -22,7 +23,8 @@ constexpr std::uint32_t kEarlyTokens = 30;
 constexpr std::chrono::milliseconds kEarlyPace{5};
 
 // Two engines of a pool, and one request. The engine that has it says nothing before it may, and
-// its last token before it may; the other has no room.
+// its last token before it may; the other has no room, or where it takes the request, the first
+// waits behind its first token.
 class EarlyMove : public ::testing::Test {
  protected:
   void start(std::chrono::milliseconds hold) {
@@ -33,13 +35,21 @@ class EarlyMove : public ::testing::Test {
       engine->script({}, [this, engine](std::uint32_t token) -> std::string {
         if (dies_ == engine) return "cut";
         if (source_ == dies_) source_ = engine;
+        const auto wait = [engine](bool may) {
+          return may || engine->over(kEarlyPace) ? "" : ": busy\n\n";
+        };
+        if (source_ != engine && takes_) return take(wait(granted_));
         if (source_ != engine)
           return "data: {\"aqua\":{\"event\":\"failed\",\"reason\":\"no_room\"}}\n\n";
+        if (takes_ && token > 0) return wait(false);
         if (token > 0 && token < kEarlyTokens - 1) return "";
-        const std::atomic<bool>& may = token == 0 ? begins_ : ends_;
-        return may || engine->over(kEarlyPace) ? "" : ": busy\n\n";
+        return wait(token == 0 ? begins_ : ends_);
       });
-      engine->obey([](const Json&) { return 200; });
+      engine->obey([this](const Json& order) {
+        if (order.at("order") == "move") handed_ = true;
+        if (order.at("order") == "grant") granted_ = true;
+        return 200;
+      });
       doors.push_back(parse_engine(name + "=" + engine->url()).value());
     }
     FleetOptions options;
@@ -51,10 +61,20 @@ class EarlyMove : public ::testing::Test {
     answer_ = std::async(std::launch::async, [this, hold] { return converse(hold); });
     EXPECT_TRUE(becomes([&] { return source_ != nullptr; }));
     ASSERT_TRUE(fleet_->move("cmpl-1", source_ == a_.get() ? "b" : "a").ok());
+    ordered_ = std::chrono::steady_clock::now();
     const int before = looks_;
     EXPECT_TRUE(becomes([&] { return looks_ > before + 1; })) << "it has the order by then";
   }
   ~EarlyMove() override { begins_ = ends_ = true; }
+
+  // What a destination says that takes the request: its words, and else `otherwise`.
+  std::string take(const char* otherwise) {
+    if (!reserved_.exchange(true))
+      return "data: {\"aqua\":{\"event\":\"reserved\",\"room_tokens\":1000}}\n\n";
+    if (handed_ && !confirmed_.exchange(true))
+      return "data: {\"aqua\":{\"event\":\"confirmed\",\"position\":1}}\n\n";
+    return otherwise;
+  }
 
   std::vector<TokenId> converse(std::chrono::milliseconds hold) {
     const std::string body = request_of(prompt_, 5, kEarlyTokens).dump();
@@ -85,7 +105,10 @@ class EarlyMove : public ::testing::Test {
   }
 
   std::atomic<bool> begins_{false}, ends_{false};
-  std::atomic<bool> leaves_{false};  // the client
+  std::atomic<bool> takes_{false}, reserved_{false}, handed_{false}, confirmed_{false};
+  std::atomic<bool> granted_{false};
+  std::chrono::steady_clock::time_point ordered_{};  // by then it was
+  std::atomic<bool> leaves_{false};                  // the client
   std::atomic<int> looks_{0};
   std::atomic<ScriptedEngine*> source_{nullptr}, dies_{nullptr};
   std::unique_ptr<ScriptedEngine> a_ = std::make_unique<ScriptedEngine>();
@@ -103,6 +126,16 @@ TEST_F(EarlyMove, WaitsForTheFirstToken) {
   begins_ = true;
   EXPECT_TRUE(becomes([&] { return request().failed_as == "no_room"; })) << "it was asked then";
   expect_the_answer();
+}
+
+TEST_F(EarlyMove, IsTimedFromItsOrderOn) {
+  takes_ = true;
+  start(std::chrono::minutes(1));
+  const auto waited = std::chrono::steady_clock::now() - ordered_;
+  expect_the_answer();
+  EXPECT_EQ(fleet_->counts().moves.of(migration::Kind::kv, MoveEnd::done), 1U);
+  const auto& times = counters_.moves[static_cast<std::size_t>(migration::Kind::kv)];
+  EXPECT_GE(std::chrono::microseconds(times.microseconds.load()), waited);
 }
 
 TEST_F(EarlyMove, WaitsNoLongerThanAMoveMay) {

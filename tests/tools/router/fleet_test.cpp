@@ -35,6 +35,23 @@ std::optional<FleetOrder> await(Mailbox& mail, OrderKind kind) {
   return found;
 }
 
+void await_up(const Fleet& fleet) {
+  EXPECT_TRUE(becomes([&] {
+    return std::ranges::all_of(fleet.engines(), [](const auto& one) { return one.state == "up"; });
+  }));
+}
+
+// The request "r", which has begun on engine a; both it and b are up, and may be used.
+packing::RequestId begun_on_a(Fleet& fleet, const std::shared_ptr<Mailbox>& mail) {
+  await_up(fleet);
+  EXPECT_TRUE(fleet.drain("b").ok());
+  const auto id = fleet.arrive({.name = "r", .tokens = 10, .mail = mail}).value();
+  const auto begun = await(*mail, OrderKind::place);
+  EXPECT_TRUE(begun && begun->engine && begun->engine->name == "a");
+  EXPECT_TRUE(fleet.resume("b").ok());
+  return id;
+}
+
 // The heir's first token and its engine's end may reach a request's mailbox in this order, the
 // fleet in the other.
 TEST(Fleet, AMoveThatWasDoneWhenItsDestinationWentDownGetsAnotherPlace) {
@@ -43,15 +60,8 @@ TEST(Fleet, AMoveThatWasDoneWhenItsDestinationWentDownGetsAnotherPlace) {
   FleetOptions options;
   options.health = std::chrono::milliseconds(20);
   const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b->url())}).value();
-  const auto state = [&](std::size_t engine) { return fleet->engines().at(engine).state; };
-  ASSERT_TRUE(becomes([&] { return state(0) == "up" && state(1) == "up"; }));
-  // It is to begin on a.
-  ASSERT_TRUE(fleet->drain("b").ok());
   auto mail = std::make_shared<Mailbox>(100);
-  const auto id = fleet->arrive({.name = "r", .tokens = 10, .mail = mail}).value();
-  const auto begun = await(*mail, OrderKind::place);
-  ASSERT_TRUE(begun && begun->engine && begun->engine->name == "a");
-  ASSERT_TRUE(fleet->resume("b").ok());
+  const auto id = begun_on_a(*fleet, mail);
   ASSERT_TRUE(fleet->move("r", "b").ok());
   ASSERT_TRUE(await(*mail, OrderKind::move));
   b.reset();
@@ -73,13 +83,8 @@ TEST(Fleet, ARequestThatGoesOnWhereItsKvIsIsLeftThere) {
   FleetOptions options;
   options.health = std::chrono::milliseconds(20);
   const auto fleet = Fleet::open(options, {door_of("a", a->url()), door_of("b", b.url())}).value();
-  const auto state = [&](std::size_t engine) { return fleet->engines().at(engine).state; };
-  ASSERT_TRUE(becomes([&] { return state(0) == "up" && state(1) == "up"; }));
-  ASSERT_TRUE(fleet->drain("b").ok());
   auto mail = std::make_shared<Mailbox>(100);
-  const auto id = fleet->arrive({.name = "r", .tokens = 10, .mail = mail}).value();
-  ASSERT_TRUE(await(*mail, OrderKind::place));
-  ASSERT_TRUE(fleet->resume("b").ok());
+  const auto id = begun_on_a(*fleet, mail);
   ASSERT_TRUE(fleet->move("r", "b").ok());
   ASSERT_TRUE(await(*mail, OrderKind::move));
   a.reset();
@@ -105,14 +110,8 @@ TEST(Fleet, ARequestThatAnOperatorMovedLeavesAnEngineThatIsSilent) {
   options.health = std::chrono::milliseconds(20);
   options.misses = 1;
   const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b.url())}).value();
-  ASSERT_TRUE(becomes([&] {
-    return std::ranges::all_of(fleet->engines(), [](const auto& one) { return one.state == "up"; });
-  }));
   auto mail = std::make_shared<Mailbox>(100), others = std::make_shared<Mailbox>(100);
-  ASSERT_TRUE(fleet->drain("b").ok());
-  const auto id = fleet->arrive({.name = "r", .tokens = 10, .mail = mail}).value();
-  ASSERT_TRUE(await(*mail, OrderKind::place));
-  ASSERT_TRUE(fleet->resume("b").ok());
+  const auto id = begun_on_a(*fleet, mail);
   ASSERT_TRUE(fleet->move("r", "b").ok());
   ASSERT_TRUE(await(*mail, OrderKind::move));
   fleet->move_over(id, 0, migration::Kind::tokens, MoveEnd::done);
@@ -136,14 +135,8 @@ TEST(Fleet, APlanMovesARequestByTokensAfterItsMoveByKvHasFailedForGood) {
   FleetOptions options;
   options.health = options.epoch = std::chrono::milliseconds(20);
   const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b.url())}).value();
-  ASSERT_TRUE(becomes([&] {
-    return std::ranges::all_of(fleet->engines(), [](const auto& one) { return one.state == "up"; });
-  }));
   auto mail = std::make_shared<Mailbox>(100);
-  ASSERT_TRUE(fleet->drain("b").ok());
-  const auto id = fleet->arrive({.name = "r", .tokens = 10, .mail = mail}).value();
-  ASSERT_TRUE(await(*mail, OrderKind::place));
-  ASSERT_TRUE(fleet->resume("b").ok());
+  const auto id = begun_on_a(*fleet, mail);
   ASSERT_TRUE(fleet->drain("a").ok());
   const auto by_kv = await(*mail, OrderKind::move);
   ASSERT_TRUE(by_kv);
@@ -156,11 +149,15 @@ TEST(Fleet, APlanMovesARequestByTokensAfterItsMoveByKvHasFailedForGood) {
     EXPECT_FALSE(later->by_tokens) << "that it did not begin says nothing";
     waits = later->plan;
   }
+  EXPECT_TRUE(fleet->last_moves().empty()) << "nothing has moved";
+  EXPECT_EQ(fleet->counts().moves.failed(migration::Kind::kv), 0U);
+  EXPECT_EQ(fleet->requests().front().move_failed, "it did not begin");
   fleet->move_over(id, waits, migration::Kind::kv, MoveEnd::not_yet);
   const auto soon = await(*mail, OrderKind::move);
   ASSERT_TRUE(soon);
   EXPECT_FALSE(soon->by_tokens) << "what passes is tried again";
   EXPECT_EQ(fleet->requests().front().failed_as, "not_yet");
+  EXPECT_EQ(fleet->counts().moves.failed(migration::Kind::kv), 1U);
   fleet->move_over(id, soon->plan, migration::Kind::kv, MoveEnd::no_pool, "the keeper is away");
   const auto again = await(*mail, OrderKind::move);
   ASSERT_TRUE(again);
@@ -182,14 +179,8 @@ TEST(Fleet, ThatAnEnginesPoolIsAwayOrBackIsHeardWithItsHealth) {
   FleetOptions options;
   options.health = std::chrono::milliseconds(20);
   const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b.url())}).value();
-  ASSERT_TRUE(becomes([&] {
-    return std::ranges::all_of(fleet->engines(), [](const auto& one) { return one.state == "up"; });
-  }));
   auto mail = std::make_shared<Mailbox>(100);
-  ASSERT_TRUE(fleet->drain("b").ok());
-  const auto id = fleet->arrive({.name = "r", .tokens = 10, .mail = mail}).value();
-  ASSERT_TRUE(await(*mail, OrderKind::place));
-  ASSERT_TRUE(fleet->resume("b").ok());
+  const auto id = begun_on_a(*fleet, mail);
   b.be({.pool = R"({"pool":"p","role":"b","away":true})"});
   ASSERT_TRUE(becomes([&] { return fleet->engines().at(1).pool_away; }));
   EXPECT_EQ(fleet->engines().at(1).state, "up");
@@ -207,18 +198,45 @@ TEST(Fleet, ThatAnEnginesPoolIsAwayOrBackIsHeardWithItsHealth) {
   fleet->leave(id);
 }
 
+// It may be of a pool that it does not tell of just then.
+TEST(Fleet, AnEngineIsUpOnceItHasSaidWhetherItIsOfAPool) {
+  ScriptedEngine a;
+  a.be({.pool_status = 503});
+  FleetOptions options;
+  options.health = std::chrono::milliseconds(20);
+  const auto fleet = Fleet::open(options, {door_of("a", a.url())}).value();
+  const auto engine = [&] { return fleet->engines().at(0); };
+  ASSERT_TRUE(becomes([&] { return engine().fault.starts_with("/aqua/v1/pool answers 503"); }));
+  EXPECT_EQ(engine().state, "down");
+  a.be({.pool = R"({"pool":"p","role":"a"})"});
+  ASSERT_TRUE(becomes([&] { return engine().state == "up"; }));
+  EXPECT_EQ(engine().pool, "p");
+}
+
+// What it says of another one is another process's, or nonsense.
+TEST(Fleet, AnEngineIsOfOnePoolForAsLongAsItIsUp) {
+  ScriptedEngine a;
+  a.be({.pool = R"({"pool":"p","role":"a"})"});
+  FleetOptions options;
+  options.health = std::chrono::milliseconds(20);
+  const auto fleet = Fleet::open(options, {door_of("a", a.url())}).value();
+  await_up(*fleet);
+  for (const char* other :
+       {R"({"pool":"q","role":"a","away":true})", R"({"pool":"p","role":"b","away":true})"}) {
+    a.be({.pool = other});
+    const int told = a.pools_told;
+    ASSERT_TRUE(becomes([&] { return a.pools_told > told + 2; })) << "the second is taken in";
+    EXPECT_EQ(fleet->engines().at(0).pool, "p");
+    EXPECT_FALSE(fleet->engines().at(0).pool_away);
+  }
+}
+
 // What operators are shown of moves: the last one first, and the count of each reason.
 TEST(Fleet, AMoveThatIsOverIsShownWithItsReason) {
   ScriptedEngine a, b;
   const auto fleet = Fleet::open({}, {door_of("a", a.url()), door_of("b", b.url())}).value();
-  ASSERT_TRUE(becomes([&] {
-    return std::ranges::all_of(fleet->engines(), [](const auto& one) { return one.state == "up"; });
-  }));
   auto mail = std::make_shared<Mailbox>(100);
-  ASSERT_TRUE(fleet->drain("b").ok());
-  const auto id = fleet->arrive({.name = "r", .tokens = 10, .mail = mail}).value();
-  ASSERT_TRUE(await(*mail, OrderKind::place));
-  ASSERT_TRUE(fleet->resume("b").ok());
+  const auto id = begun_on_a(*fleet, mail);
   ASSERT_TRUE(fleet->move("r", "b").ok());
   fleet->move_over(id, 0, migration::Kind::kv, MoveEnd::no_room, "engine b: it has no room");
   ASSERT_TRUE(fleet->move("r", "b").ok());
@@ -251,14 +269,8 @@ TEST(Fleet, AMoveIsShownWithBothEnginesThoughOneHasGoneDown) {
   FleetOptions options;
   options.health = std::chrono::milliseconds(20);
   const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b->url())}).value();
-  ASSERT_TRUE(becomes([&] {
-    return std::ranges::all_of(fleet->engines(), [](const auto& one) { return one.state == "up"; });
-  }));
   auto mail = std::make_shared<Mailbox>(100);
-  ASSERT_TRUE(fleet->drain("b").ok());
-  const auto id = fleet->arrive({.name = "r", .tokens = 10, .mail = mail}).value();
-  ASSERT_TRUE(await(*mail, OrderKind::place));
-  ASSERT_TRUE(fleet->resume("b").ok());
+  const auto id = begun_on_a(*fleet, mail);
   ASSERT_TRUE(fleet->move("r", "b").ok());
   b.reset();
   ASSERT_TRUE(await(*mail, OrderKind::gone));
@@ -299,9 +311,7 @@ TEST(Fleet, AParcelThatNobodyTakesIsSweptByAnyEngineOfItsPool) {
   const auto fleet =
       Fleet::open({}, {door_of("a", a.url()), door_of("b", b.url()), door_of("alone", alone.url())})
           .value();
-  ASSERT_TRUE(becomes([&] {
-    return std::ranges::all_of(fleet->engines(), [](const auto& one) { return one.state == "up"; });
-  }));
+  await_up(*fleet);
   fleet->sweep("p", "r", 4);
   const auto order = swept.get_future().get();
   EXPECT_EQ(order.at("order"), "sweep");
@@ -323,9 +333,7 @@ TEST(Fleet, ASweepWaitsForAnEngineThatCanDoIt) {
   FleetOptions options;
   options.health = std::chrono::milliseconds(20);
   const auto fleet = Fleet::open(options, {door_of("a", a->url()), door_of("b", b.url())}).value();
-  ASSERT_TRUE(becomes([&] {
-    return std::ranges::all_of(fleet->engines(), [](const auto& one) { return one.state == "up"; });
-  }));
+  await_up(*fleet);
   a.reset();
   fleet->sweep("p", "r", 4);
   EXPECT_TRUE(becomes([&] { return fleet->counts().sweeps == 1; }));

@@ -48,11 +48,12 @@ class ScriptedEngine {
                         "text/plain");
     });
     server_.Get("/aqua/v1/pool", [this](const auto&, auto& reply) {
-      const std::string pool = traits().pool;
-      if (pool.empty()) {
-        reply.status = 404;
+      const Traits now = traits();
+      ++pools_told;
+      if (now.pool.empty()) {
+        reply.status = now.pool_status;
       } else {
-        reply.set_content(pool, "application/json");
+        reply.set_content(now.pool, "application/json");
       }
     });
     server_.Post("/aqua/v1/orders", [this](const auto& request, auto& reply) {
@@ -86,7 +87,8 @@ class ScriptedEngine {
   struct Traits {
     std::string models = R"({"data":[{"id":"simulated"}]})";
     std::string blocks = "60";
-    std::string pool{};        // its answer to /aqua/v1/pool; "": 404
+    std::string pool{};        // its answer to /aqua/v1/pool; "": the status
+    int pool_status = 404;     // there
     std::size_t cuts_off = 0;  // ids that its tokenizer leaves out
   };
   void be(Traits traits) {
@@ -122,7 +124,8 @@ class ScriptedEngine {
   std::atomic<bool> refuses{false};       // the next one, with 400
   std::atomic<int> asked{0}, running{0};  // answers, warm-ups among them
   std::atomic<int> warm_ups{0};
-  std::atomic<int> stalled{0};  // calls that ran into it, so far
+  std::atomic<int> pools_told{0};  // answers to /aqua/v1/pool
+  std::atomic<int> stalled{0};     // calls that ran into it, so far
 
  private:
   [[nodiscard]] Traits traits() {

@@ -266,12 +266,16 @@ TEST(Gate, RefusesBodiesUnread) {
   other = head;
   other.from_page = true;
   EXPECT_EQ(status(other), 403);
+  other = head;
+  other.host = "here.example:8080";
+  EXPECT_EQ(status(other), 421);
+  EXPECT_FALSE(Gate({.open = true}).refusal_of(other, pass));
 }
 
 TEST(Gate, RolesAreTheCoordinators) {
   using access::Role;
   EXPECT_EQ(role_for("GET", "/healthz"), Role::none);
-  for (const char* path : {"/", "/router.js", "/dashboard.css"}) {
+  for (const char* path : {"/", "/common.js", "/router.js", "/dashboard.css"}) {
     EXPECT_EQ(role_for("GET", path), Role::none) << path;
     EXPECT_EQ(role_for("POST", path), Role::operator_) << path;
   }

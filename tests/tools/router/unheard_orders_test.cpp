@@ -32,7 +32,7 @@ class UnheardOrders : public ::testing::Test {
       engine->be({.pool = Json{{"pool", "p"}, {"role", std::string(1, "ab"[number++])}}.dump()});
       engine->script({}, [this, engine](std::uint32_t token) {
         if (source_ == nullptr) source_ = engine;
-        return source_ == engine ? say(token) : keep_room();
+        return source_ == engine || died_ ? say(token) : keep_room();
       });
       engine->obey([this](const Json& order) { return obey(order); });
     }
@@ -64,6 +64,7 @@ class UnheardOrders : public ::testing::Test {
     if (token != holds_at_ || resumed_) return "";
     if (abandoned_) {
       resumed_ = true;
+      if (dies_) return died_ = true, "cut";
       return word(R"({"event":"reported","reason":"died","why":"it heard so"})");
     }
     changed_.wait_for(lock, std::chrono::milliseconds(20));
@@ -115,6 +116,8 @@ class UnheardOrders : public ::testing::Test {
   bool asks_after_resume_ = false, sleeps_ = false, answers_ = false;
   bool fails_ = false, failed_ = false;  // the destination, once the source has its order
   bool abandoned_ = false;               // the source was told so
+  bool dies_ = false;                    // the source does, once it is told so
+  std::atomic<bool> died_{false};        // whichever is asked next has the request
   int answers_move_ = 0;                 // a status; 0: it does not
   int asks_ = 0;                         // before its token kBeforeHold
   std::uint32_t holds_at_ = kBeforeHold;
@@ -178,6 +181,19 @@ TEST_F(UnheardOrders, AMoveFailsForWhatItsDestinationSaidFirst) {
   EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kUnheardTokens));
   EXPECT_EQ(router_->metric("aqua_router_move_failures_total", "no_room"), 1);
   EXPECT_EQ(router_->metric("aqua_router_move_failures_total", "died"), 0);
+}
+
+TEST_F(UnheardOrders, AnEngineThatRefusesAnOrderIsNamedOnce) {
+  {
+    const std::lock_guard lock(mu_);
+    answers_move_ = 503;
+  }
+  const std::string source = source_ == &a_ ? "a" : "b";
+  order_move();
+  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kUnheardTokens));
+  const Json last = router_->get("/admin/v1/moves").at("last");
+  ASSERT_EQ(last.size(), 1U);
+  EXPECT_EQ(last[0].at("why"), "engine " + source + ": answers 503: '{}'");
 }
 
 // It may hold the request: it is told until it has heard.
@@ -258,6 +274,20 @@ TEST_F(PatientOrders, AClientThatGoesInAMoveLeavesNoParcel) {
     const std::lock_guard lock(mu_);
     return swept_ == 1;
   }));
+}
+
+// The answer is continued elsewhere, and its move is over.
+TEST_F(PatientOrders, AMoveFailsForWhatItsDestinationSaidThoughItsSourceDies) {
+  {
+    const std::lock_guard lock(mu_);
+    answers_move_ = 200;
+    fails_ = dies_ = true;
+  }
+  order_move();
+  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kUnheardTokens));
+  EXPECT_EQ(router_->metric("aqua_router_recoveries_total"), 1);
+  EXPECT_EQ(router_->metric("aqua_router_move_failures_total", "no_room"), 1);
+  EXPECT_EQ(router_->metric("aqua_router_move_failures_total", "died"), 0);
 }
 
 // Of a move that another router ordered.

@@ -142,7 +142,12 @@ Result<EngineFacts> ask_facts(const EngineDoor& door, const std::stop_token& sto
   AQUA_ASSIGN(const std::string tokens,
               post(client, tokenize_call(facts.dialect, facts.model, {.text = kProbe})));
   AQUA_ASSIGN(facts.fingerprint, parse_tokens(tokens));
-  if (const auto pool = get(client, kPoolPath); pool.ok()) facts.kv = parse_pool(*pool);
+  AQUA_ASSIGN(const http::Reply pool, client.get(kPoolPath));
+  if (pool.status == 200) {
+    facts.kv = parse_pool(pool.body);
+  } else if (pool.status / 100 != 4 || pool.status == 429) {  // it may be of one all the same
+    return answered(kPoolPath, pool);
+  }
   return facts;
 }
 

@@ -49,7 +49,7 @@ struct EngineFacts {
   // The ids of a text that tokenizers differ about: engines that cut it differently do not speak of
   // the same tokens, whatever their model is called.
   std::vector<TokenId> fingerprint{};
-  PoolDoor kv{};  // of no pool where it does not say
+  PoolDoor kv{};  // of no pool where it does not know the path: a status of 4xx, but 429
 };
 
 // Asks it all of that. unavailable, deadline_exceeded, data_loss as HttpClient and the parsers have

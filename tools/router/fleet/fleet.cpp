@@ -176,27 +176,35 @@ RequestId Fleet::again(RequestId old, const std::string& name, FaultKind kind,
   return id;
 }
 
+void Fleet::keep_in_list(const Request& request, std::uint64_t plan, migration::Kind kind,
+                         MoveEnd end, const std::string& why) {
+  const auto took = Clock::now() - request.ordered;
+  last_moves_.push_front({.number = ++moves_over_,
+                          .request = request.who.name,
+                          .from = request.ordered_from,
+                          .to = request.ordered_to,
+                          .why = is_failure(end) ? why : "",
+                          .kind = kind,
+                          .end = end,
+                          .by_operator = plan == 0,
+                          .took = std::chrono::duration_cast<std::chrono::milliseconds>(took),
+                          .at = std::chrono::system_clock::now()});
+  if (last_moves_.size() > kLastMoves) last_moves_.pop_back();
+}
+
 void Fleet::move_over(RequestId id, std::uint64_t plan, migration::Kind kind, MoveEnd end,
                       const std::string& why, bool begun) {
   const bool done = end == MoveEnd::done;
+  // The next plan gives the order again, and none of it is a move: dozens in a second would hide
+  // those that were.
+  const bool waited = !begun && plan != 0 && end == MoveEnd::not_yet;
   const MutexLock lock(mu_);
-  counts_.moves.add(kind, end);
+  if (!waited) counts_.moves.add(kind, end);
   moving_.erase(id);
   const auto found = requests_.find(id);
   if (found != requests_.end()) {
     Request& request = found->second;
-    last_moves_.push_front({.number = ++moves_over_,
-                            .request = request.who.name,
-                            .from = request.ordered_from,
-                            .to = request.ordered_to,
-                            .why = is_failure(end) ? why : "",
-                            .kind = kind,
-                            .end = end,
-                            .by_operator = plan == 0,
-                            .took = std::chrono::duration_cast<std::chrono::milliseconds>(
-                                Clock::now() - request.ordered),
-                            .at = std::chrono::system_clock::now()});
-    if (last_moves_.size() > kLastMoves) last_moves_.pop_back();
+    if (!waited) keep_in_list(request, plan, kind, end, why);
     request.move_failed = is_failure(end) ? why : "";
     request.last_move = end;
     if (begun) request.next_move = next_by(request.next_move, kind, end);

@@ -121,7 +121,8 @@ class Fleet {
              const std::string& why);
   // The move by `plan` is over; 0: an operator's. `kind`: as it was made, or meant to be. `why` it
   // failed, for operators. `begun`: false where it only waited for the answer's first token, which
-  // says nothing against moves by KV.
+  // says nothing against moves by KV. A plan's that waited for it in vain (not_yet) is told of the
+  // request alone: it is neither counted nor among the last moves.
   void move_over(packing::RequestId request, std::uint64_t plan, migration::Kind kind, MoveEnd end,
                  const std::string& why = {}, bool begun = true);
   // The request's engine has died, and it goes on at `engine`, which had its KV: plans leave it
@@ -203,6 +204,8 @@ class Fleet {
   void blame(Engine& engine, packing::RequestId request, FaultKind kind, const std::string& why)
       AQUA_REQUIRES(mu_);
   [[nodiscard]] Result<void> settle(packing::RequestId id, Request& request) AQUA_REQUIRES(mu_);
+  void keep_in_list(const Request& request, std::uint64_t plan, migration::Kind kind, MoveEnd end,
+                    const std::string& why) AQUA_REQUIRES(mu_);
   void begin_anew(packing::RequestId id, Request& request) AQUA_REQUIRES(mu_);
   void place(packing::RequestId id, packing::EngineId engine) AQUA_REQUIRES(mu_);
   void order_move(packing::RequestId id, Request& request, packing::EngineId to, std::uint64_t plan,

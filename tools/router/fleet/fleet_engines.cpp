@@ -87,8 +87,8 @@ void Fleet::seen(EngineId id, EngineFacts facts) {
 }
 
 // The keeper of a pool may go and come back while its engines are up. An engine of no pool is not
-// asked: it does not know the path. Where no answer comes, the pool stays as it was told last; that
-// an engine is down shows by its health.
+// asked: it does not know the path. Nothing else of its door changes: where no answer comes, or one
+// about another pool or role, the door stays as it was; that an engine is down shows by its health.
 void Fleet::ask_pool_again(EngineId id, const std::stop_token& stop) {
   std::shared_ptr<const EngineDoor> before;
   {
@@ -97,12 +97,13 @@ void Fleet::ask_pool_again(EngineId id, const std::stop_token& stop) {
   }
   if (!before || before->kv.pool.empty()) return;
   const auto said = ask_pool(*before, stop);
-  if (!said.ok() || said->pool.empty() || *said == before->kv) return;
+  if (!said.ok() || said->pool != before->kv.pool || said->role != before->kv.role) return;
+  if (said->away == before->kv.away) return;
   const MutexLock lock(mu_);
   Engine& engine = engines_.at(id);
   if (engine.door != before) return;
   EngineDoor door = *before;
-  door.kv = *said;
+  door.kv.away = said->away;
   engine.door = std::make_shared<const EngineDoor>(std::move(door));
 }
 

@@ -95,6 +95,7 @@ class Conversation {
   void end_move(bool done);
   void blame_move(const std::string& engine, MoveEnd end, const std::string& why);
   void blame_source(MoveEnd end, const std::string& why);
+  void blame_death(MoveEnd end, const std::string& why);  // of an attempt; `why` names the engine
   // Another place is wanted; `engine` is to blame. It is not a name that the move holds, which
   // ends.
   void begin_elsewhere(const std::string& engine, FaultKind kind, const Error& why);
@@ -118,7 +119,8 @@ class Conversation {
   void look_at_clocks();
   void finish();
   void fail(Error error);
-  [[nodiscard]] bool goes_on() const;  // elsewhere, where this attempt ended
+  // Whether it can go on elsewhere, where this attempt ended for this reason. If not it fails.
+  [[nodiscard]] bool goes_on(const std::string& why);
 
   Fleet& fleet_;
   Counters& counters_;
@@ -141,7 +143,7 @@ class Conversation {
     std::shared_ptr<const EngineDoor> engine{};
     std::uint64_t plan = 0;
     Clock::time_point until{};
-    Clock::time_point begun = Clock::now();
+    Clock::time_point begun{};  // when it was ordered
     migration::Kind kind = migration::Kind::tokens;
     MoveEnd end = MoveEnd::too_late;       // where it is not done
     std::string why = "it took too long";  // where it fails

@@ -44,9 +44,7 @@ void Conversation::handle(EngineWord& said) {
     case MoveWord::What::failed:
       if (!destination) return;
       blame_move(move_->engine->name, said.word.reason.value_or(MoveEnd::refused), said.word.why);
-      tell(RouterEvent::failed);
-      if (move_ && !move_->ordered) tell(RouterEvent::reported);  // the source never knew
-      return;
+      return tell(RouterEvent::failed);
     case MoveWord::What::reported:
       if (!source) return;
       blame_source(said.word.reason.value_or(MoveEnd::refused), said.word.why);
@@ -97,9 +95,15 @@ void Conversation::blame_move(const std::string& engine, MoveEnd end, const std:
   move_->why = concat("engine ", engine, ": ", why);
 }
 
-// Once its destination is gone, that is why the move fails, whatever its source says then.
+// Once its destination is gone, that is why the move fails, whatever becomes of its source then.
 void Conversation::blame_source(MoveEnd end, const std::string& why) {
   if (relay_.other() != kNoTurn) blame_move(move_->source_engine->name, end, why);
+}
+
+void Conversation::blame_death(MoveEnd end, const std::string& why) {
+  if (!move_ || relay_.other() == kNoTurn) return;
+  move_->end = end;
+  move_->why = why;
 }
 
 // Again and again until the engine has heard it, whatever was in the way: it may hold the request
@@ -167,8 +171,10 @@ void Conversation::carry_out(const migration::RouterOrder& order) {
         found->second->grant(order.from);
       step("grant");
       return send(destination, grant_order({name_, destination}, order.from),
-                  [destination](const Error& error) {
-                    return AttemptDied{.turn = destination, .error = error};
+                  [destination, engine = move_->engine->name](const Error& error) {
+                    return AttemptDied{
+                        .turn = destination,
+                        .error = {error.code, concat("engine ", engine, ": ", error.message)}};
                   });
     case RouterCommand::resume:
       return resume(source, destination);
@@ -231,7 +237,6 @@ void Conversation::look_at_kv_move() {
   if (!move_->ordered) {
     blame_move(move_->engine->name, MoveEnd::too_late, "it kept no room in time");
     tell(RouterEvent::failed);
-    if (move_) tell(RouterEvent::reported);
   } else if (!*move_->heard) {
     if (!move_->unknown) blame_source(MoveEnd::too_late, "it did not answer to the order in time");
     order_unheard();

@@ -38,8 +38,12 @@ bool is_the_clients(int status) {
 
 }  // namespace
 
-bool Conversation::goes_on() const {
-  return relay_.passed() == 0 || (asked_.stays.empty() && exact_);
+bool Conversation::goes_on(const std::string& why) {
+  if (relay_.passed() == 0 || (asked_.stays.empty() && exact_)) return true;
+  fail({Code::unavailable,
+        concat(why, "; the answer cannot go on elsewhere: ",
+               asked_.stays.empty() ? "its tokens were not all told" : asked_.stays)});
+  return false;
 }
 
 void Conversation::start(const std::shared_ptr<const EngineDoor>& engine, AttemptKind kind,
@@ -97,6 +101,7 @@ void Conversation::begin_move(const FleetOrder& order) {
   move_ = Move{.engine = order.engine,
                .plan = order.plan,
                .until = Clock::now() + (by_kv ? options_.hold : options_.warm),
+               .begun = order.ordered,
                .kind = kind,
                .answered = answer_.size()};
   if (by_kv) {
@@ -170,10 +175,7 @@ void Conversation::handle(AttemptDied& died) {
   }
   if (is_the_clients(died.status) && speaks && relay_.passed() == 0)
     return fail({Code::invalid_argument, std::move(died.error.message)});
-  if (move_) {
-    move_->end = end_of(died);
-    move_->why = died.error.message;
-  }
+  blame_death(end_of(died), died.error.message);
   const Next next = relay_.died(turn);
   carry_out();
   if (next == Next::want_place) return begin_elsewhere(engine, kind_of(died), died.error);
@@ -185,11 +187,7 @@ void Conversation::begin_elsewhere(const std::string& engine, FaultKind kind, co
   end_move(false);
   give_up_order(MoveEnd::died, why.message);
   cut_all_but(kNoTurn, kNoTurn);
-  if (!goes_on()) {
-    const std::string stays = asked_.stays.empty() ? "its tokens were not all told" : asked_.stays;
-    return fail(
-        {Code::unavailable, concat(why.message, "; the answer cannot go on elsewhere: ", stays)});
-  }
+  if (!goes_on(why.message)) return;
   if (++tries_ >= options_.tries) {
     return fail({Code::unavailable, concat(why.message, "; given up after ", tries_, " attempts")});
   }
@@ -207,10 +205,7 @@ void Conversation::drop_attempts(const std::string& engine) {
     if (engine.empty() || at->second->engine() == engine) turns.push_back(at->first);
   }
   for (const Turn turn : turns) {
-    if (move_) {
-      move_->end = end;
-      move_->why = why;
-    }
+    blame_death(end, why);
     const Next next = relay_.died(turn);
     carry_out();
     if (next == Next::want_place && move_ && move_->orphaned) {
@@ -222,11 +217,7 @@ void Conversation::drop_attempts(const std::string& engine) {
     end_move(false);
     give_up_order(end, why);
     place_until_ = Clock::now() + options_.place;
-    if (!goes_on()) {
-      return fail({Code::unavailable,
-                   concat(why, "; the answer cannot go on elsewhere: ",
-                          asked_.stays.empty() ? "its tokens were not all told" : asked_.stays)});
-    }
+    if (!goes_on(why)) return;
   }
   if (!over()) cut_all_but(relay_.speaker(), relay_.other());
 }

@@ -69,8 +69,7 @@ Result<void> Errands::tell(const EngineCall& call) {
                            [](std::string_view, auto) { return http::Heard::something; }));
   if (reply.status == 200) return {};
   return Error{reply.status == 404 ? Code::not_found : Code::unavailable,
-               concat("engine ", engine_->name, ": answers ", reply.status, ": ",
-                      http::error_text(reply.body))};
+               concat("answers ", reply.status, ": ", http::error_text(reply.body))};
 }
 
 }  // namespace aqua::router

@@ -25,7 +25,7 @@ namespace aqua::router {
 class Errands {
  public:
   // Called in the errands' thread, or in post() where none can be started; not once it was cut
-  // short. With an error where the engine did not take the order.
+  // short. With an error where the engine did not take the order, which does not name the engine.
   using Done = std::function<void(const Result<void>&)>;
 
   // `patience`: that the engine may take for each order.

@@ -55,6 +55,7 @@ struct FleetOrder {
   std::shared_ptr<const EngineDoor> engine{};
   std::uint64_t plan = 0;  // of the packer; 0: an operator's move
   bool by_tokens = false;  // though the engines could hand KV over
+  std::chrono::steady_clock::time_point ordered = std::chrono::steady_clock::now();
 };
 // What an engine says of a move by KV.
 struct EngineWord {

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "base/concat.hpp"
+#include "tools/access/host.hpp"
 #include "tools/router/serve/page.hpp"
 
 namespace aqua::router {
@@ -62,6 +63,12 @@ std::optional<Refused> Gate::identify(const HeadView& head,
   const Role least = role_for(head.method, head.path);
   if (least == Role::none) return std::nullopt;
   if (options_.tokens.empty()) {
+    const bool is_ours = head.host.empty() || access::is_loopback(access::host_of(head.host));
+    if (!is_ours && !options_.open) {
+      return refuse(421, Code::permission_denied,
+                    "Host is not localhost, 127.0.0.1 or [::1]: without --tokens this router "
+                    "answers to no other name, unless told --open");
+    }
     if (!head.from_page) return std::nullopt;
     return refuse(403, Code::permission_denied,
                   "a page's request needs a token, and this router knows none (--tokens)");

@@ -2,9 +2,11 @@
 // Gate decides from a request's head whether it goes on: who asks, whether they may, how often, and
 // whether its body can be taken. Nothing of the body is read before.
 //
-// Without a file of tokens everybody who reaches the socket may do everything; but a request that a
-// browser marks as a page's (Origin, Sec-Fetch-Site) needs a token in any case: a page of any site
-// can make a browser send requests to this machine.
+// Without a file of tokens everybody who reaches the socket may do everything. But a page of any
+// site can make a browser send requests to this machine: what the browser marks as a page's
+// (Origin, Sec-Fetch-Site) needs a token in any case. A page that had its own name lead here need
+// not be marked, since for the browser it is the router's: so the name (Host) has to be loopback's,
+// unless the router is open to other machines, whose pages may read it then.
 //
 // Threads: every method may be called concurrently.
 #pragma once
@@ -23,7 +25,7 @@ namespace aqua::router {
 
 // What of a head is decided by; a header that is not there is empty.
 struct HeadView {
-  std::string_view method{}, path{}, authorization{}, content_type{}, content_length{};
+  std::string_view method{}, path{}, host{}, authorization{}, content_type{}, content_length{};
   bool has_transfer_encoding = false, has_content_encoding = false, from_page = false;
 };
 
@@ -34,6 +36,7 @@ struct Refused {
 
 struct GateOptions {
   std::string tokens{};  // the file; "": none are asked for
+  bool open = false;     // without tokens: whatever name the router is asked by
   access::QuotaLimits quota{.rate = 1000, .concurrent = 256};
   std::size_t most_body = std::size_t{8} << 20;
 };

@@ -7,23 +7,20 @@
 #include <array>
 
 #include "router_page_files.hpp"
+#include "tools/access/page_policy.hpp"
 
 namespace aqua::router {
 namespace {
-
-// The icon is an empty data: URI, or browsers would ask for one.
-constexpr const char* kPolicy =
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 struct PageFile {
   const char* path;
   std::string_view body;
   const char* type;
 };
-constexpr std::array<PageFile, 3> kPageFiles{
+constexpr std::array<PageFile, 4> kPageFiles{
     {{"/", page::index_html, "text/html; charset=utf-8"},
      {"/dashboard.css", page::dashboard_css, "text/css; charset=utf-8"},
+     {"/common.js", page::common_js, "text/javascript; charset=utf-8"},
      {"/router.js", page::router_js, "text/javascript; charset=utf-8"}}};
 
 }  // namespace
@@ -31,7 +28,7 @@ constexpr std::array<PageFile, 3> kPageFiles{
 void install_page(httplib::Server& server) {
   for (const PageFile& file : kPageFiles) {
     server.Get(file.path, [file](const httplib::Request&, httplib::Response& reply) {
-      reply.set_header("Content-Security-Policy", kPolicy);
+      reply.set_header("Content-Security-Policy", access::kPagePolicy);
       reply.set_header("Referrer-Policy", "no-referrer");
       reply.set_content(std::string(file.body), file.type);
     });

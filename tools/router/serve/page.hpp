@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The router's page at /: engines, requests and moves as they are now. Three files compiled into
+// The router's page at /: engines, requests and moves as they are now. Four files compiled into
 // this program, with headers that let the page load nothing from anywhere else and be framed by
 // nobody. It holds no secret, so whoever can connect may have it; what it shows it asks for with
 // its reader's token.
