@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,34 @@ inline Runtime open_small_gpu() {
                         .host_bytes = std::size_t{2} << 20,
                         .emulated = {.total_bytes = std::size_t{32} << 20}})
       .value();
+}
+
+// The first of what `ask` answers, once it answers any. These throw, which fails a test, after
+// kPoolPatience.
+template <typename Ask>
+auto first_of(KvPool& pool, const Ask& ask) {
+  for (;;) {
+    auto all = ask();
+    if (!all.empty()) return all.front();
+    if (!pool.wait(kPoolPatience)) throw std::runtime_error("nothing came");
+  }
+}
+
+inline Parcel take(KvPool& pool) {
+  return first_of(pool, [&] { return pool.accept(1); });
+}
+inline Undelivered returned(KvPool& pool) {
+  return first_of(pool, [&] { return pool.undelivered(); });
+}
+inline Delivery told_of(KvPool& pool) {
+  return first_of(pool, [&] { return pool.deliveries(); });
+}
+inline std::vector<std::uint32_t> blocks_of(KvPool& pool, std::size_t count) {
+  for (;;) {
+    auto blocks = pool.allocate(count);
+    if (blocks.ok()) return *blocks;
+    if (!pool.wait(kPoolPatience)) throw std::runtime_error(blocks.error().message);
+  }
 }
 
 // Word `i` of the `place`-th block of the request with this stamp, in plane `plane`.
