@@ -15,10 +15,8 @@
 
 #include <cstring>
 #include <filesystem>
-#include <functional>
 #include <future>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "aqua/aqua.h"
@@ -26,6 +24,7 @@
 #include "aqua/elastic_pool.hpp"
 #include "aqua/emulated.hpp"
 #include "aqua/runtime.hpp"
+#include "tests/base/eventually.hpp"
 
 extern "C" aqua_error* guide_preempt(aqua_runtime, aqua_layout, const std::uint32_t*, std::size_t,
                                      aqua_stream, aqua_tensor*, aqua_ticket*);
@@ -33,6 +32,7 @@ extern "C" aqua_error* guide_preempt(aqua_runtime, aqua_layout, const std::uint3
 namespace {
 
 using namespace aqua::literals;
+using aqua::test::eventually;
 
 class Guide : public ::testing::Test {
  protected:
@@ -61,15 +61,6 @@ class Guide : public ::testing::Test {
             .host_bytes = 16_MiB,
             .slab_bytes = 2_MiB,
             .socket_directory = directory_};
-  }
-  // Polls, for what makes no event.
-  static bool eventually(const std::function<bool()>& condition) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > deadline) return false;
-      std::this_thread::yield();
-    }
-    return true;
   }
   void fill(std::uint32_t block, int value) { each_plane(block, value, nullptr); }
   bool holds(std::uint32_t block, int value) {

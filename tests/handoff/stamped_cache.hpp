@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "aqua/emulated.hpp"
 #include "aqua/layout.hpp"
 #include "aqua/runtime.hpp"
+#include "tests/base/must.hpp"
 
 namespace aqua::test {
 
@@ -88,9 +88,6 @@ class StampedCache {
   }
 
  private:
-  static void must(const Result<void>& done) {
-    if (!done.ok()) std::abort();
-  }
   static LayoutSpec spec(unsigned layers, std::byte* base) {
     LayoutSpec spec{.layers = layers,
                     .planes_per_layer = 2,
