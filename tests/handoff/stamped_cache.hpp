@@ -14,6 +14,7 @@
 #include "aqua/layout.hpp"
 #include "aqua/runtime.hpp"
 #include "tests/base/must.hpp"
+#include "tests/base/open_emulated.hpp"
 
 namespace aqua::test {
 
@@ -23,13 +24,7 @@ class StampedCache {
   static constexpr std::size_t kPlaneBlockBytes = 4096;
 
   // A runtime for caches.
-  [[nodiscard]] static Runtime open_runtime() {
-    return Runtime::open({.device = "emu:0",
-                          .coordinator = "none",
-                          .host_bytes = std::size_t{2} << 20,
-                          .emulated = {.total_bytes = std::size_t{32} << 20, .hostile = true}})
-        .value();
-  }
+  [[nodiscard]] static Runtime open_runtime() { return open_emulated(32 << 20, 2 << 20, true); }
 
   explicit StampedCache(unsigned layers = 2) : StampedCache(open_runtime(), layers) {}
   // Over a runtime that others share.

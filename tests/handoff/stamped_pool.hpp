@@ -11,6 +11,7 @@
 
 #include "aqua/handoff/kv_pool.hpp"
 #include "aqua/runtime.hpp"
+#include "tests/base/open_emulated.hpp"
 
 namespace aqua {
 
@@ -32,11 +33,7 @@ inline KvPoolOptions small_pool(const std::string& keeper, const std::string& ro
 }
 
 inline Runtime open_small_gpu() {
-  return Runtime::open({.device = "emu:0",
-                        .coordinator = "none",
-                        .host_bytes = std::size_t{2} << 20,
-                        .emulated = {.total_bytes = std::size_t{32} << 20}})
-      .value();
+  return test::open_emulated(32 << 20, 2 << 20);
 }
 
 // The first of what `ask` answers, once it answers any. These throw, which fails a test, after
