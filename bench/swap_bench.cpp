@@ -118,8 +118,13 @@ double said(double larger, std::size_t token_bytes) {
   const aqua::kv_stream::SwapCopies copies{
       .places = {.host = kMicrobatches},
       .host_seconds = static_cast<double>(token_bytes) / static_cast<double>(kLink)};
-  return 2 * kTokens * kStep /
-         aqua::kv_stream::swapped_steps(kStep * larger, kTokens, kPrompt, copies).seconds;
+  return aqua::kv_stream::swapping_gain(
+      {.depth = 1,
+       .prompt_tokens = kPrompt,
+       .tokens = kTokens,
+       .kept = {.requests = 1, .token_seconds = kStep},
+       .swapped = {.requests = 2, .token_seconds = kStep * larger},
+       .copies = copies});
 }
 
 Json measure(unsigned rounds) {
