@@ -17,6 +17,7 @@
 #include "base/read_file.hpp"
 #include "harness.hpp"
 #include "report/report_file.hpp"
+#include "samples.hpp"
 #include "tests/tools/profiler/truth.hpp"
 #include "tools/cli/profile/profile_command.hpp"
 #include "tools/profiler/search/record.hpp"
@@ -27,8 +28,8 @@ namespace {
 
 using namespace aqua;
 using bench::must;
+using bench::now;
 using nlohmann::json;
-using Clock = std::chrono::steady_clock;
 
 constexpr profiler::RateRange kRange{};
 
@@ -43,10 +44,6 @@ struct Ground {
   sim::Ground engine = profiler::test::truth_ground();
   sim::Trace trace = profiler::test::truth_trace();
 };
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 int rates() {
   return static_cast<int>(std::lround((kRange.to - kRange.from) / kRange.step)) + 1;
@@ -78,7 +75,7 @@ json run_once(const Ground& ground, const Wanted& wanted, int run, double truth,
   options.memory.bytes_per_token = ground.engine.kv_bytes_per_token;
   options.progress = false;
   std::filesystem::remove(options.out);  // a run that fails at once leaves none
-  const auto start = Clock::now();
+  const double start = now();
   const auto said = tool::run_profile(options, {});
   if (!said.ok() && !std::filesystem::exists(options.out))
     std::exit((std::fprintf(stderr, "run %d: %s\n", run, said.error().message.c_str()), 1));
@@ -96,7 +93,7 @@ json run_once(const Ground& ground, const Wanted& wanted, int run, double truth,
            {"complete", record.profile.complete},
            {"role", to_string(record.profile.role)},
            {"client_lateness_s", lateness_s},
-           {"seconds", seconds_since(start)}};
+           {"seconds", now() - start}};
   if (!said.ok()) row["reason"] = said.error().message;
   std::printf("run %2d: %4.1f requests/s, the truth is %4.1f; %2zu probes, %5.1f s%s%s\n", run,
               found, truth, record.evidence.probes.size(), row["seconds"].get<double>(),
@@ -107,10 +104,9 @@ json run_once(const Ground& ground, const Wanted& wanted, int run, double truth,
 
 json measure(const Wanted& wanted) {
   const Ground ground;
-  const auto start = Clock::now();
+  const double start = now();
   const double truth = profiler::test::truth(ground.engine, ground.trace, kRange, wanted.requests);
-  std::printf("the truth, by 20 seeds offline: %g requests/s (%.1f s)\n", truth,
-              seconds_since(start));
+  std::printf("the truth, by 20 seeds offline: %g requests/s (%.1f s)\n", truth, now() - start);
   std::string directory = "/tmp/aqua-profile-bench-XXXXXX";
   if (::mkdtemp(directory.data()) == nullptr) std::exit((std::perror("/tmp"), 1));
   write_lengths(ground.trace, std::filesystem::path(directory) / "lengths.csv");
@@ -135,7 +131,7 @@ json measure(const Wanted& wanted) {
           {"most_probes", most_probes},
           {"probes_allowed", probes_allowed()},
           {"goals_met", met},
-          {"seconds", seconds_since(start)},
+          {"seconds", now() - start},
           {"each", rows}};
 }
 

@@ -20,12 +20,14 @@
 
 #include "harness.hpp"
 #include "report/report_file.hpp"
+#include "samples.hpp"
 #include "tools/http/http_client.hpp"
 #include "tools/http/sse.hpp"
 
 namespace {
 
 using namespace aqua;
+using bench::median;
 using bench::must;
 using bench::ProgramInDirectory;
 using nlohmann::json;
@@ -139,11 +141,6 @@ Rate measure_rate(const std::string& url, std::size_t streams, pid_t router, dou
   const double took = std::chrono::duration<double>(Clock::now() - start).count();
   const auto tokens = static_cast<double>(load.tokens() - before);
   return {tokens / took, 1e6 * (cpu_seconds(router) - cpu) / std::max(1.0, tokens)};
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
 }
 
 // An engine of that speed with a router in front, and both asked in turns.

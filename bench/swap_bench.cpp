@@ -29,7 +29,6 @@ namespace {
 using namespace aqua::literals;
 using namespace aqua::bench;
 using Json = nlohmann::json;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kMicrobatches = 4;
 constexpr std::uint32_t kPrompt = 16, kTokens = 16;  // blocks of a token of each request
@@ -38,10 +37,6 @@ constexpr double kStep = 6e-3;  // of B requests
 // A step of 2B over one of B, and the copy of 2B after half of the tokens over a step of B.
 constexpr double kLarger[] = {1, 1.2, 1.5, 1.9};
 constexpr double kCopies[] = {0.1, 0.3, 0.5, 0.7, 0.9, 1.1, 1.4, 1.7, 2.3, 3};
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 class Stage {
  public:
@@ -61,10 +56,10 @@ class Stage {
   double kept(double step_seconds) {
     compute(step_seconds);  // the stream is awake
     must(aqua::emulated::synchronize(gpu_, stream_));
-    const auto begin = Clock::now();
+    const double begin = now();
     for (std::uint32_t i = 0; i < kTokens * kMicrobatches; ++i) compute(step_seconds);
     must(aqua::emulated::synchronize(gpu_, stream_));
-    return seconds_since(begin) / (kTokens * kMicrobatches);
+    return (now() - begin) / (kTokens * kMicrobatches);
   }
 
   double swapped(double step_seconds, std::size_t token_bytes) {
@@ -90,7 +85,7 @@ class Stage {
     }
     while (!must(swap.turn_done(last))) std::this_thread::yield();
     const std::uint64_t before = swap.status().fetched_bytes;
-    const auto begin = Clock::now();
+    const double begin = now();
     for (std::uint32_t i = 0; i < kTokens * kMicrobatches; ++i) {
       must(swap.begin_turn(stream_, i % kMicrobatches));
       compute(step_seconds);
@@ -98,7 +93,7 @@ class Stage {
       last = must(swap.end_turn(written));
     }
     must(aqua::emulated::synchronize(gpu_, stream_));
-    const double seconds = seconds_since(begin) / (kTokens * kMicrobatches);
+    const double seconds = (now() - begin) / (kTokens * kMicrobatches);
     while (!must(swap.turn_done(last))) std::this_thread::yield();
     moved_ = swap.status().fetched_bytes - before;
     return seconds;
@@ -123,8 +118,13 @@ double said(double larger, std::size_t token_bytes) {
   const aqua::kv_stream::SwapCopies copies{
       .places = {.host = kMicrobatches},
       .host_seconds = static_cast<double>(token_bytes) / static_cast<double>(kLink)};
-  return 2 * kTokens * kStep /
-         aqua::kv_stream::swapped_steps(kStep * larger, kTokens, kPrompt, copies).seconds;
+  return aqua::kv_stream::swapping_gain(
+      {.depth = 1,
+       .prompt_tokens = kPrompt,
+       .tokens = kTokens,
+       .kept = {.requests = 1, .token_seconds = kStep},
+       .swapped = {.requests = 2, .token_seconds = kStep * larger},
+       .copies = copies});
 }
 
 Json measure(unsigned rounds) {

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -37,7 +36,6 @@ namespace {
 using namespace aqua::literals;
 using namespace aqua::bench;
 using aqua::sharing::SharedWeights;
-using Clock = std::chrono::steady_clock;
 using Json = nlohmann::json;
 
 constexpr std::size_t kPiece = 8_MiB;
@@ -51,10 +49,6 @@ struct Options {
   unsigned engines = 4;
   unsigned rounds = 5;
 };
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // What a file of /proc says behind this word, in KiB there.
 double bytes_in(const char* path, std::string_view key) {
@@ -103,11 +97,11 @@ class Engine {
     }
     before_ = proportional_bytes();
     Answer answer;
-    const auto start = Clock::now();
+    const double start = now();
     const std::byte* const at = get(order.way);
-    answer.mapped = seconds_since(start);
+    answer.mapped = now() - start;
     for (std::size_t i = 0; i < bytes_; i += kPage) sum_ = sum_ + static_cast<unsigned>(at[i]);
-    answer.touched = seconds_since(start);
+    answer.touched = now() - start;
     return answer;
   }
 
@@ -256,12 +250,12 @@ class Bench {
       (void)ask(*engines_[0], {Way::shared, Order::get});
       publish(std::to_string(2 + round));
       const double before = shared_memory();
-      const auto start = Clock::now();
+      const double start = now();
       (void)ask(*engines_[0], {Way::shared, Order::drop});
       while (shared_memory() > before - 0.99 * static_cast<double>(bytes_)) {
-        if (seconds_since(start) > 10) break;
+        if (now() - start > 10) break;
       }
-      times.push_back(seconds_since(start));
+      times.push_back(now() - start);
     }
     return times;
   }

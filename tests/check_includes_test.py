@@ -15,7 +15,7 @@ FILES = {
     "src/capi/call.hpp": "", "src/systems/prefix/capi/cache.cpp": "",
     "src/systems/prefix/decide/tree.hpp": "", "src/systems/prefix/act/cache.cpp": "", "src/systems/schedule/decide/deal.hpp": "",
     "tools/sim/engine.hpp": "", "tools/sim_server/main.cpp": "", "tools/cli/main.cpp": "", "tools/options/line.hpp": "",
-    "coordinator/http/server.cpp": "", "coordinator/common/log.hpp": "", "examples/play.cpp": "",
+    "coordinator/http/server.cpp": "", "coordinator/common/log.hpp": "", "examples/play.cpp": "", "examples/common/must.hpp": "",
 }
 REFUSED = [
     ("src/runtime/loop.hpp", '#include "systems/prefix/decide/tree.hpp"'),
@@ -45,6 +45,7 @@ REFUSED = [
     ("coordinator/http/server.cpp", '#include "aqua/prefix/cache.hpp"'),
     ("coordinator/common/log.hpp", '#include "coordinator/http/server.cpp"'),
     ("examples/play.cpp", '#include "base/try.hpp"'),
+    ("examples/play.cpp", '#include "samples.hpp"'),
     ("src/runtime/loop.hpp", "#include <spdlog/spdlog.h>"),
     ("src/runtime/loop.hpp", '#include "tests/runtime/runtime_fixture.hpp"'),
     ("tools/sim/engine.hpp", '#include "bench/samples.hpp"'),
@@ -66,6 +67,7 @@ ALLOWED = [
     ("coordinator/http/server.cpp", '#include "coordinator/common/log.hpp"'),
     ("examples/play.cpp", '#include "aqua/prefix/cache.hpp"'),
     ("examples/play.cpp", '#include "tools/options/line.hpp"'),
+    ("examples/play.cpp", '#include "must.hpp"'),
     ("src/runtime/loop.hpp", "#include <nlohmann/json_fwd.hpp>"),
     ("coordinator/http/server.cpp", "#include <spdlog/spdlog.h>"),
     ("tools/cli/main.cpp", "int main() {"),

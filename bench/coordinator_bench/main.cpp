@@ -1,30 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // coordinator_bench: what the coordinator costs. See --help, docs/plan/benchmarks.md.
-#include <sys/resource.h>
-
 #include <cstdio>
 #include <fstream>
 
+#include "base/descriptor_limit.hpp"
 #include "coordinator_bench/goals.hpp"
 #include "coordinator_bench/options.hpp"
 #include "coordinator_bench/parts.hpp"
 
-namespace {
-
-// Lifelines and requests of a thousand clients; the servers inherit it.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  (void)::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-}  // namespace
-
 int main(int argc, char** argv) {
   using namespace aqua::bench;
   const BenchOptions options = parse_bench_options(argc, argv);
-  raise_descriptor_limit();
+  // Lifelines and requests of a thousand clients; the servers inherit it.
+  (void)aqua::raise_descriptor_limit();
   nlohmann::json result;
   if (options.wants("saturation")) result["saturation"] = measure_saturation(options);
   if (options.wants("open-loop")) result["open_loop"] = measure_open_loop(options);

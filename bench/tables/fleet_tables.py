@@ -20,14 +20,13 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from page_tables import finish, parser_of, table
+from page_tables import data_folder, finish, judged, made, parser_of, table
 
 Row = Dict[str, Any]
 
@@ -213,22 +212,13 @@ def shown(key: str, rows: List[Row]) -> str:
 
 def main() -> int:
     arguments = parser_of(__doc__, MAKE).parse_args()
-    if not os.environ.get("AQUA_DATA"):
-        sys.exit("fleet_tables: AQUA_DATA names no folder with traces/ and profiles/")
+    data = data_folder("fleet_tables")
     with tempfile.TemporaryDirectory() as folder:
-        simulator = Simulator(arguments.aqua, Path(os.environ["AQUA_DATA"]), Path(folder))
-        tables = {key: make(simulator) for key, make in MAKE.items() if key in (arguments.only or MAKE)}
-    result: Dict[str, Any] = dict(tables)
-    missed: List[str] = []
-    if not arguments.only:
-        met = met_of(tables)
-        missed = [goal for goal in CALLED_MET if not met[goal]]
-        result = {"met": met, **tables}
-        print(json.dumps(met, indent=1))
-    for key, rows in tables.items():
-        print(shown(key, rows))
-    return finish("fleet_tables", arguments, result,
-                  {key: shown(key, rows) for key, rows in tables.items()}, missed)
+        tables = made(MAKE, Simulator(arguments.aqua, data, Path(folder)), arguments.only)
+    result, missed = judged(arguments, tables, lambda rows: {"met": met_of(rows)}, CALLED_MET)
+    text = {key: shown(key, rows) for key, rows in tables.items()}
+    print("\n".join(text.values()))
+    return finish("fleet_tables", arguments, result, text, missed)
 
 
 if __name__ == "__main__":

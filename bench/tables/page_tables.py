@@ -3,9 +3,10 @@
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
-from typing import Any, Iterable, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 
 def parser_of(about: Optional[str], keys: Iterable[str] = (), seeds: Optional[int] = None) -> argparse.ArgumentParser:
@@ -20,6 +21,30 @@ def parser_of(about: Optional[str], keys: Iterable[str] = (), seeds: Optional[in
     parser.add_argument("--page", help="write the tables into this page")
     parser.add_argument("--json", help="write rows and goals")
     return parser
+
+
+def data_folder(program: str) -> Path:
+    """What AQUA_DATA names; ends the program where it names nothing."""
+    if not os.environ.get("AQUA_DATA"):
+        sys.exit(f"{program}: AQUA_DATA names no folder with traces/ and profiles/")
+    return Path(os.environ["AQUA_DATA"])
+
+
+def made(make: Mapping[str, Callable[[Any], Any]], simulator: Any, only: Optional[Sequence[str]]) -> Dict[str, Any]:
+    """The rows of the tables that are asked for."""
+    return {key: each(simulator) for key, each in make.items() if key in (only or make)}
+
+
+def judged(arguments: argparse.Namespace, tables: Mapping[str, Any], count: Callable[[Mapping[str, Any]], Dict[str, Any]],
+           called_met: Iterable[str]) -> Tuple[Dict[str, Any], List[str]]:
+    """The rows with what is counted over all of them, its "met" the goals; and which of those that are called met
+    are missed. Of some tables alone nothing is counted."""
+    if arguments.only:
+        return dict(tables), []
+    counted = count(tables)
+    print(json.dumps(rounded(counted if len(counted) > 1 else counted["met"]), indent=1))
+    seeds = {"seeds": arguments.seeds} if "seeds" in arguments else {}
+    return {**seeds, **counted, **tables}, [goal for goal in called_met if not counted["met"][goal]]
 
 
 def finish(program: str, arguments: argparse.Namespace, result: Mapping[str, Any], tables: Mapping[str, str],

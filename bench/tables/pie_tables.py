@@ -27,7 +27,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple
 
-from page_tables import finish, parser_of, table
+from page_tables import finish, judged, made, parser_of, table
 
 Row = Dict[str, Any]
 
@@ -274,19 +274,11 @@ def shown(key: str, rows: List[Row]) -> str:
 def main() -> int:
     arguments = parser_of(__doc__, MAKE, 2).parse_args()
     with tempfile.TemporaryDirectory() as servers:
-        simulator = Simulator(arguments.aqua, arguments.seeds, Path(servers))
-        tables = {key: make(simulator) for key, make in MAKE.items() if key in (arguments.only or MAKE)}
-    result: Dict[str, Any] = dict(tables)
-    missed: List[str] = []
-    if not arguments.only:
-        met = met_of(tables)
-        missed = [goal for goal in CALLED_MET if not met[goal]]
-        result = {"seeds": arguments.seeds, "met": met, **tables}
-        print(json.dumps(met, indent=1))
-    for key, rows in tables.items():
-        print(shown(key, rows))
-    return finish("pie_tables", arguments, result,
-                  {key: shown(key, rows) for key, rows in tables.items()}, missed)
+        tables = made(MAKE, Simulator(arguments.aqua, arguments.seeds, Path(servers)), arguments.only)
+    result, missed = judged(arguments, tables, lambda rows: {"met": met_of(rows)}, CALLED_MET)
+    text = {key: shown(key, rows) for key, rows in tables.items()}
+    print("\n".join(text.values()))
+    return finish("pie_tables", arguments, result, text, missed)
 
 
 if __name__ == "__main__":

@@ -14,9 +14,7 @@ Usage: pipeline_tables.py --aqua PROGRAM [--requests N] [--only KEY]... [--page 
 profiles/. Virtual time: a busy machine gives the same figures, later.
 """
 
-import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -26,7 +24,7 @@ from pathlib import Path
 import pipeline_ratios
 import pipeline_recoveries
 import pipeline_swaps
-from page_tables import rounded, write_tables
+from page_tables import data_folder, parser_of, rounded, write_tables
 
 MACHINES = (2, 4, 6, 8, 10, 12, 14, 16)
 # Model, server, the paper's splits: baseline as "depth, microbatch"; data parallel as "pipelines,
@@ -246,16 +244,10 @@ def figures_of(tables):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--aqua", required=True)
+    parser = parser_of(__doc__, sorted(MAKE))
     parser.add_argument("--requests", type=int, default=2048)
-    parser.add_argument("--only", action="append", choices=sorted(MAKE))
-    parser.add_argument("--page")
-    parser.add_argument("--json")
     arguments = parser.parse_args()
-    if not os.environ.get("AQUA_DATA"):
-        sys.exit("pipeline_tables: AQUA_DATA names no folder with traces/ and profiles/")
-    simulator = Simulator(arguments.aqua, Path(os.environ["AQUA_DATA"]), arguments.requests)
+    simulator = Simulator(arguments.aqua, data_folder("pipeline_tables"), arguments.requests)
     tables, text = {}, {}
     for key in arguments.only or MAKE:
         make, show = MAKE[key]

@@ -21,13 +21,11 @@ the same figures, with all seeds, as with 1,000 GB lent.
 
 from __future__ import annotations
 
-import json
-import os
 import statistics
 import sys
 from typing import Any, Callable, Dict, List, Sequence
 
-from page_tables import finish, parser_of, rounded
+from page_tables import data_folder, finish, judged, made, parser_of
 from simulation_rows import (SHOWN, Row, Simulator, elastic_row, long_prompt_row, overload_row, prefix_row,
                              quiet_row)
 
@@ -200,20 +198,16 @@ def markdown(rows: List[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def counted(tables: Tables) -> Dict[str, Any]:
+    figures = figures_of(tables)
+    return {"met": met_of(figures), "figures": figures}
+
+
 def main() -> int:
     arguments = parser_of(__doc__, MAKE, 20).parse_args()
-    if not os.environ.get("AQUA_DATA"):
-        sys.exit("simulation_tables: AQUA_DATA names no folder with traces/ and profiles/")
-    simulator = Simulator(arguments.aqua, arguments.seeds)
-    tables = {key: make(simulator) for key, make in MAKE.items() if key in (arguments.only or MAKE)}
-    result: Dict[str, Any] = dict(tables)
-    missed: List[str] = []
-    if not arguments.only:
-        figures = figures_of(tables)
-        met = met_of(figures)
-        missed = [goal for goal in CALLED_MET if not met[goal]]
-        result = {"seeds": arguments.seeds, "met": met, "figures": figures, **tables}
-        print(json.dumps(rounded({"met": met, "figures": figures}), indent=1))
+    data_folder("simulation_tables")
+    tables = made(MAKE, Simulator(arguments.aqua, arguments.seeds), arguments.only)
+    result, missed = judged(arguments, tables, counted, CALLED_MET)
     return finish("simulation_tables", arguments, result,
                   {key: markdown(tables[key]) for key in PAGE_TABLES if key in tables}, missed)
 

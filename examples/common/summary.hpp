@@ -5,21 +5,21 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "samples.hpp"
+#include "tools/report/samples.hpp"
 
 namespace aqua::example {
 
 [[nodiscard]] inline nlohmann::json summary(const std::vector<double>& samples) {
   if (samples.empty()) return nullptr;
-  return {{"median", bench::median(samples)},      {"p10", bench::quantile(samples, 0.1)},
-          {"p99", bench::quantile(samples, 0.99)}, {"min", bench::quantile(samples, 0)},
-          {"max", bench::quantile(samples, 1)},    {"samples", samples.size()}};
+  return {{"median", report::median(samples)},      {"p10", report::quantile(samples, 0.1)},
+          {"p99", report::quantile(samples, 0.99)}, {"min", report::quantile(samples, 0)},
+          {"max", report::quantile(samples, 1)},    {"samples", samples.size()}};
 }
 
 // Of sets measured in alternation.
 [[nodiscard]] inline double median_ratio(const std::vector<double>& over,
                                          const std::vector<double>& under) {
-  return bench::median(bench::ratios(over, under));
+  return report::median(report::ratios(over, under));
 }
 
 }  // namespace aqua::example

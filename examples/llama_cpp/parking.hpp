@@ -24,13 +24,6 @@ struct Seat {
   bool to_host = false;              // parks past lent memory, whether there is room or not
 };
 
-struct ParkingStats {
-  std::size_t parked = 0;
-  std::size_t parked_bytes = 0;
-  double park_seconds = 0;
-  double resume_seconds = 0;
-};
-
 class Parking {
  public:
   virtual ~Parking() = default;

@@ -77,7 +77,7 @@ json ratios(const RunRecord& o) {
   const auto per_second = [](const Served& run) {
     return static_cast<double>(run.tokens) / run.seconds;
   };
-  const auto first = [](const Served& run) { return bench::median(first_tokens(run)); };
+  const auto first = [](const Served& run) { return report::median(first_tokens(run)); };
   json ratios{
       {"tokens_per_second_tensors_over_memory", per_second(o.tensors) / per_second(o.memory)},
       {"tokens_per_second_tensors_over_unpreempted",
@@ -90,7 +90,7 @@ json ratios(const RunRecord& o) {
     ratios["median_first_token_recomputed_over_tensors"] = first(*o.recomputed) / first(o.tensors);
     if (!o.tensors.resume_seconds.empty() && !o.recomputed->resume_seconds.empty()) {
       ratios["median_resume_recomputed_over_tensors"] =
-          bench::median(o.recomputed->resume_seconds) / bench::median(o.tensors.resume_seconds);
+          report::median(o.recomputed->resume_seconds) / report::median(o.tensors.resume_seconds);
     }
   }
   if (o.swapped) {

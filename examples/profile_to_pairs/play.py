@@ -15,7 +15,6 @@ import contextlib
 import copy
 import ctypes
 import json
-import os
 import pathlib
 import random
 import signal

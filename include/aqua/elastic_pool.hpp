@@ -38,10 +38,11 @@ class PoolShare;
 struct ElasticPoolOptions {
   std::size_t planes = 0;       // layers times two, or times one where keys and values share
   std::size_t plane_bytes = 0;  // when nothing is lent; a multiple of slab_bytes
-  // The quantum is `planes` times as large: small slabs make small loans possible.
+  // A multiple of the device's granularity. The quantum is `planes` times as large: small slabs
+  // make small loans possible.
   std::size_t slab_bytes = std::size_t{2} << 20;
   // One further slab stands in where memory is lent, so that a stray read returns something
-  // (never another tenant's bytes) instead of killing the context.
+  // (never another tenant's bytes) instead of killing the context. Stray writes go nowhere.
   bool filler = false;
 };
 

@@ -26,22 +26,12 @@
 #include <optional>
 #include <vector>
 
+#include "aqua/elastic_pool.hpp"
 #include "base/mutex.hpp"
 #include "device/device.hpp"
 #include "lending/slab_swaps.hpp"
 
 namespace aqua::lending {
-
-struct ElasticPoolOptions {
-  std::size_t planes = 0;       // layers times two, or times one where keys and values share
-  std::size_t plane_bytes = 0;  // when nothing is lent; a multiple of slab_bytes
-  // A multiple of the device's granularity. The quantum is `planes` times as large: with 160
-  // planes 320 MiB, and 10 GiB if slabs were of 64 MiB.
-  std::size_t slab_bytes = std::size_t{2} << 20;
-  // One further slab stands in wherever memory is lent, so that a stray read returns something
-  // (never another tenant's bytes) instead of killing the context. Stray writes go nowhere.
-  bool filler = false;
-};
 
 class ElasticPool {
  public:

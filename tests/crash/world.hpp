@@ -40,8 +40,6 @@ class World {
 
   [[nodiscard]] Records::Counts counts() const { return records_.counts(); }
   [[nodiscard]] std::size_t deaths_at_steps() const { return deaths_at_steps_; }
-  // Within lives: what a start begins is not in it.
-  [[nodiscard]] std::uint32_t logs_begun_anew() const { return logs_begun_; }
   [[nodiscard]] std::string data() const { return dir_ / "data"; }
 
  private:
@@ -56,7 +54,7 @@ class World {
   std::vector<std::unique_ptr<Exporter>> exporters_;
   std::vector<std::unique_ptr<Importer>> importers_;
   std::size_t deaths_at_steps_ = 0;
-  std::uint32_t logs_begun_ = 0;
+  std::uint32_t logs_begun_ = 0;  // anew, within lives: what a start begins is not in it
 };
 
 }  // namespace aqua::crash_test

@@ -24,6 +24,7 @@ class Contract : public ::testing::TestWithParam<std::string> {
   void SetUp() override {
     if (!available_.ok()) GTEST_SKIP() << available_.error().message;
   }
+  Stream new_stream() { return device_->create_stream().value(); }
 };
 
 template <typename T>
@@ -42,6 +43,13 @@ template <typename T>
 
 #define EXPECT_OK(expr) EXPECT_TRUE(succeeds(expr))
 #define EXPECT_CODE(expected, expr) EXPECT_TRUE(fails_with(expected, expr))
+
+// An event of what was posted to the stream so far.
+inline std::unique_ptr<Event> recorded(Device& device, Stream stream) {
+  auto event = device.create_event().value();
+  EXPECT_OK(device.record(*event, stream));
+  return event;
+}
 
 #define AQUA_CONTRACT_SUITE(suite)                                                  \
   INSTANTIATE_TEST_SUITE_P(EveryDevice, suite, ::testing::ValuesIn(device_kinds()), \

@@ -9,15 +9,7 @@
 namespace aqua::device {
 namespace {
 
-class DeviceWork : public Contract {
- protected:
-  Stream new_stream() { return device_->create_stream().value(); }
-  std::unique_ptr<Event> recorded(Stream stream) {
-    auto event = device_->create_event().value();
-    EXPECT_OK(device_->record(*event, stream));
-    return event;
-  }
-};
+class DeviceWork : public Contract {};
 AQUA_CONTRACT_SUITE(DeviceWork);
 
 TEST_P(DeviceWork, CopiesOfAnySizeAndAlignmentAreExact) {
@@ -207,7 +199,7 @@ TEST_P(DeviceWork, AnUnrecordedEventIsComplete) {
 }
 
 TEST_P(DeviceWork, AnEventStaysCompleteOnceSynchronized) {
-  const auto event = recorded({});
+  const auto event = recorded(*device_, {});
   EXPECT_OK(device_->synchronize(*event));
   EXPECT_TRUE(device_->query(*event).value());
 }
@@ -249,7 +241,7 @@ TEST_P(DeviceWork, DestroyingAStreamRunsItsWorkFirst) {
   std::vector<std::byte> out(bytes.size());
   EXPECT_OK(device_->copy(one(place.base(), bytes.data(), bytes.size()), stream));
   EXPECT_OK(device_->copy(one(out.data(), place.base(), bytes.size()), stream));
-  const auto event = recorded(stream);
+  const auto event = recorded(*device_, stream);
   EXPECT_OK(device_->destroy_stream(stream));
   EXPECT_TRUE(device_->query(*event).value());
   EXPECT_TRUE(out == bytes);

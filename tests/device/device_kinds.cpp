@@ -1,31 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/device/device_kinds.hpp"
 
-#include <cstdio>
 #include <cstdlib>
 #include <random>
 #include <utility>
 
 #include "device/cuda/device.hpp"
 #include "device/memfd/device.hpp"
+#include "tests/base/must.hpp"
 
 namespace aqua::device {
-namespace {
 
-template <typename T>
-T must(Result<T> result) {
-  if (result.ok()) return std::move(result).value();
-  std::fprintf(stderr, "%s\n", result.error().message.c_str());
-  std::abort();
-}
-
-void must(const Result<void>& result) {
-  if (result.ok()) return;
-  std::fprintf(stderr, "%s\n", result.error().message.c_str());
-  std::abort();
-}
-
-}  // namespace
+using test::must;
 
 const std::vector<std::string>& device_kinds() {
 #if defined(AQUA_ONLY_CUDA)

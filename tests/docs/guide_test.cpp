@@ -15,10 +15,8 @@
 
 #include <cstring>
 #include <filesystem>
-#include <functional>
 #include <future>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "aqua/aqua.h"
@@ -26,6 +24,7 @@
 #include "aqua/elastic_pool.hpp"
 #include "aqua/emulated.hpp"
 #include "aqua/runtime.hpp"
+#include "tests/base/eventually.hpp"
 
 extern "C" aqua_error* guide_preempt(aqua_runtime, aqua_layout, const std::uint32_t*, std::size_t,
                                      aqua_stream, aqua_tensor*, aqua_ticket*);
@@ -33,6 +32,7 @@ extern "C" aqua_error* guide_preempt(aqua_runtime, aqua_layout, const std::uint3
 namespace {
 
 using namespace aqua::literals;
+using aqua::test::eventually;
 
 class Guide : public ::testing::Test {
  protected:
@@ -61,15 +61,6 @@ class Guide : public ::testing::Test {
             .host_bytes = 16_MiB,
             .slab_bytes = 2_MiB,
             .socket_directory = directory_};
-  }
-  // Polls, for what makes no event.
-  static bool eventually(const std::function<bool()>& condition) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > deadline) return false;
-      std::this_thread::yield();
-    }
-    return true;
   }
   void fill(std::uint32_t block, int value) { each_plane(block, value, nullptr); }
   bool holds(std::uint32_t block, int value) {
@@ -118,7 +109,7 @@ TEST_F(Guide, ASequenceIsPreemptedAndResumedInOtherBlocks) {
 }
 
 TEST_F(Guide, MovesHaveAStreamOfTheirOwnAndKeepTheOrder) {
-  const Streams streams{.compute = stream_, .moves = *aqua::emulated::create_stream(*runtime_)};
+  auto moves = *aqua::SideStream::create(*runtime_);
   const std::uint32_t from[] = {7}, to[] = {20};
   auto tensor = *runtime_->allocate({.bytes = layout_->packed_bytes(1)});
   std::byte* plane = layout_->spec().planes[0];
@@ -126,23 +117,22 @@ TEST_F(Guide, MovesHaveAStreamOfTheirOwnAndKeepTheOrder) {
   int seen = 0;
   std::promise<void> go;
   auto gone = go.get_future().share();
-  ASSERT_TRUE(aqua::emulated::launch(*runtime_, streams.compute, [=] {
+  ASSERT_TRUE(aqua::emulated::launch(*runtime_, stream_, [=] {
                 gone.wait();  // so that a copy that does not wait for it is too early
                 std::memset(aqua::emulated::kernel_view(plane) + 7 * bytes, 5, bytes);
               }).ok());
-  auto out = offload_beside(*runtime_, *layout_, from, tensor, streams);
+  auto out = offload_beside(*runtime_, *layout_, from, tensor, stream_, moves);
   ASSERT_TRUE(out.ok());
   EXPECT_FALSE(*out->done());
-  auto back = fetch_beside(*runtime_, tensor, *layout_, to, streams);
+  auto back = fetch_beside(*runtime_, tensor, *layout_, to, stream_, moves);
   ASSERT_TRUE(back.ok());
-  ASSERT_TRUE(aqua::emulated::launch(*runtime_, streams.compute, [=, &seen] {
+  ASSERT_TRUE(aqua::emulated::launch(*runtime_, stream_, [=, &seen] {
                 seen = static_cast<int>(aqua::emulated::kernel_view(plane)[21 * bytes - 1]);
               }).ok());
   go.set_value();
-  ASSERT_TRUE(aqua::emulated::synchronize(*runtime_, streams.compute).ok());
+  ASSERT_TRUE(aqua::emulated::synchronize(*runtime_, stream_).ok());
   EXPECT_EQ(seen, 5);
   EXPECT_TRUE(back->wait().ok());
-  EXPECT_TRUE(aqua::emulated::destroy_stream(*runtime_, streams.moves).ok());
 }
 
 TEST_F(Guide, NoRoomIsResourceExhaustedAndTheSequenceStays) {

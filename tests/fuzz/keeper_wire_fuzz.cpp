@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "systems/sharing/decide/keeper_wire.hpp"
+#include "tests/fuzz/written_again.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace aqua::sharing::wire;
@@ -18,11 +19,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } else if (request.error().code != aqua::Code::invalid_argument) {
     std::abort();
   }
-  // A refusal, and what is no answer, are errors: they are answers too when they are encoded.
-  const auto reply = decode_reply(packet);
-  const std::string text = encode(reply);
-  const auto again = decode_reply(text);
-  if (again.ok() != reply.ok() || encode(again) != text) std::abort();
-  if (!reply.ok() && again.error().code != reply.error().code) std::abort();
+  aqua::fuzz::check_reply(packet, decode_reply);
   return 0;
 }

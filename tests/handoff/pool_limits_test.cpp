@@ -99,24 +99,16 @@ TEST_F(PoolLimitsTest, AParcelThatIsNotClosedForWantOfRoomHoldsNothingBack) {
   Runtime gpu = open_small_gpu();
   KvPool prefill = KvPool::attach(gpu, small_pool(socket_, "prefill")).value();
   KvPool decode = KvPool::attach(gpu, small_pool(socket_, "decode")).value();
-  const auto allocate = [&] {
-    auto blocks = prefill.allocate(1);
-    while (!blocks.ok() && prefill.wait(kPoolPatience)) blocks = prefill.allocate(1);
-    return blocks.value();
-  };
-  const auto prompt = allocate(), more = allocate();
+  const auto prompt = blocks_of(prefill, 1), more = blocks_of(prefill, 1);
   ASSERT_TRUE(prefill.hand_over({.id = "r", .turn = 1, .blocks = prompt}, "decode", {}).ok());
   while (list_pools(socket_)->at(0).waiting == 0) std::this_thread::yield();
   const std::uint64_t opened = prefill.open({.id = "r", .turn = 2}, "decode").value();
   ASSERT_TRUE(prefill.close(opened, more, 1, std::string(kNote, 'n'), {}).ok());
-  std::vector<Delivery> told;
-  while ((told = prefill.deliveries()).empty()) ASSERT_TRUE(prefill.wait(kPoolPatience));
-  EXPECT_EQ(told[0].outcome, Delivery::Outcome::refused);
-  EXPECT_EQ(told[0].error.code, Code::resource_exhausted) << told[0].error.message;
-  EXPECT_TRUE(told[0].returned);
-  std::vector<Parcel> taken;
-  while ((taken = decode.accept(1)).empty()) ASSERT_TRUE(decode.wait(kPoolPatience));
-  EXPECT_EQ(taken[0].blocks, prompt);
+  const Delivery told = told_of(prefill);
+  EXPECT_EQ(told.outcome, Delivery::Outcome::refused);
+  EXPECT_EQ(told.error.code, Code::resource_exhausted) << told.error.message;
+  EXPECT_TRUE(told.returned);
+  EXPECT_EQ(take(decode).blocks, prompt);
 }
 
 // The keeper has what was filled by then, for a parcel that nobody will ever take.

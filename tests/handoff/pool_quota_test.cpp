@@ -28,20 +28,6 @@ class KvPoolQuota : public ::testing::Test {
     options.quota_blocks = quota;
     return KvPool::attach(gpu_, options).value();
   }
-  static std::vector<std::uint32_t> blocks_of(KvPool& pool, std::size_t count) {
-    for (;;) {
-      auto blocks = pool.allocate(count);
-      if (blocks.ok()) return *blocks;
-      if (!pool.wait(kPoolPatience)) ADD_FAILURE() << blocks.error().message;
-    }
-  }
-  static Parcel take(KvPool& pool) {
-    for (;;) {
-      auto taken = pool.accept(1);
-      if (!taken.empty()) return taken.front();
-      if (!pool.wait(kPoolPatience)) ADD_FAILURE() << "no parcel came";
-    }
-  }
   [[nodiscard]] std::vector<RoleQuota> quotas() const {
     return list_pools(keeper_.socket()).value().at(0).quotas;
   }

@@ -27,40 +27,12 @@ class PoolStreams : public ::testing::Test {
   [[nodiscard]] KvPool join(const std::string& role) {
     return KvPool::attach(gpu_, small_pool(keeper_.socket(), role)).value();
   }
-  static std::vector<std::uint32_t> blocks_of(KvPool& pool, std::size_t count) {
-    for (;;) {
-      auto blocks = pool.allocate(count);
-      if (blocks.ok()) return *blocks;
-      if (!pool.wait(kPoolPatience)) ADD_FAILURE() << blocks.error().message;
-    }
-  }
-  static Delivery told_of(KvPool& pool) {
-    for (;;) {
-      auto all = pool.deliveries();
-      if (!all.empty()) return all.front();
-      if (!pool.wait(kPoolPatience)) ADD_FAILURE() << "nothing was told";
-    }
-  }
   // All that was asked of the keeper so far is done there: it is asked in order. Who took the last
   // one spoke under a turn of its own, above the giver's.
   void settle(KvPool& pool) {
     KvPool last = join("last");
     ASSERT_TRUE(pool.hand_over({.id = "last", .turn = settled_ += 2}, "last", {}).ok());
     ASSERT_TRUE(last.finish(take(last).number, {}).ok());
-  }
-  static Undelivered returned(KvPool& pool) {
-    for (;;) {
-      auto all = pool.undelivered();
-      if (!all.empty()) return all.front();
-      if (!pool.wait(kPoolPatience)) ADD_FAILURE() << "nothing came back";
-    }
-  }
-  static Parcel take(KvPool& pool) {
-    for (;;) {
-      auto taken = pool.accept(1);
-      if (!taken.empty()) return taken.front();
-      if (!pool.wait(kPoolPatience)) ADD_FAILURE() << "no parcel came";
-    }
   }
   // Work on the stream that fails: it reads a block of the pool that has died.
   Ticket fail(KvPool& pool) {

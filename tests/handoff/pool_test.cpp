@@ -46,30 +46,6 @@ class KvPoolTest : public ::testing::Test {
   [[nodiscard]] KvPool join(const std::string& role) {
     return KvPool::attach(gpu_, small_pool(keeper_.socket(), role)).value();
   }
-  // Blocks of this member, however long it takes to get them.
-  static std::vector<std::uint32_t> blocks_of(KvPool& pool, std::size_t count) {
-    for (;;) {
-      auto blocks = pool.allocate(count);
-      if (blocks.ok()) return *blocks;
-      if (!pool.wait(kPoolPatience)) ADD_FAILURE() << blocks.error().message;
-    }
-  }
-  static std::vector<Parcel> take(KvPool& pool, std::size_t count) {
-    std::vector<Parcel> taken;
-    while (taken.size() < count) {
-      auto more = pool.accept(count - taken.size());
-      taken.insert(taken.end(), more.begin(), more.end());
-      if (more.empty() && !pool.wait(kPoolPatience)) ADD_FAILURE() << "no parcel came";
-    }
-    return taken;
-  }
-  static Undelivered returned(KvPool& pool) {
-    for (;;) {
-      auto all = pool.undelivered();
-      if (!all.empty()) return all.front();
-      if (!pool.wait(kPoolPatience)) ADD_FAILURE() << "nothing came back";
-    }
-  }
   [[nodiscard]] std::vector<PoolStatus> pools() const {
     return list_pools(keeper_.socket()).value();
   }
@@ -143,8 +119,7 @@ TEST_F(KvPoolTest, AParcelIsHandedOverBehindTheWorkOfItsStream) {
   EXPECT_FALSE(decode.wait(100ms)) << "the work before it has not ended";
   EXPECT_EQ(pools().at(0).waiting, 0U);
   go.set_value();
-  const auto taken = take(decode, 1);
-  EXPECT_TRUE(are_stamped(decode.layout(), taken.at(0).blocks, 5));
+  EXPECT_TRUE(are_stamped(decode.layout(), take(decode).blocks, 5));
   EXPECT_TRUE(emulated::destroy_stream(gpu_, stream).ok());
 }
 
@@ -201,7 +176,7 @@ TEST_F(KvPoolTest, WhatIsNotAMembersOwnIsRefused) {
   EXPECT_EQ(code_of(prefill.hand_over({.id = "r", .turn = 2, .blocks = own}, "decode", {})),
             "invalid_argument")
       << "handed over";
-  const std::uint64_t number = take(decode, 1)[0].number;
+  const std::uint64_t number = take(decode).number;
   ASSERT_TRUE(decode.finish(number, {}).ok());
   EXPECT_EQ(code_of(decode.finish(number, {})), "not_found");
 }
@@ -219,7 +194,7 @@ TEST_F(KvPoolTest, ALowerTurnComesBackWithItsBlocks) {
   EXPECT_FALSE(back.in_doubt);
   EXPECT_TRUE(prefill.release(second, {}).ok()) << "they are its own again";
   KvPool decode = join("decode");
-  EXPECT_EQ(take(decode, 1)[0].blocks, first);
+  EXPECT_EQ(take(decode).blocks, first);
 }
 
 TEST_F(KvPoolTest, APrefixIsReadByAllAndGoesWithTheLast) {
@@ -234,7 +209,7 @@ TEST_F(KvPoolTest, APrefixIsReadByAllAndGoesWithTheLast) {
     ASSERT_TRUE(prefill.hand_over({.id = id, .turn = 1, .blocks = blocks}, "decode", {}).ok());
   }
   ASSERT_TRUE(prefill.release(prefix, {}).ok());
-  const auto taken = take(decode, 2);
+  const std::vector<Parcel> taken{take(decode), take(decode)};
   EXPECT_EQ(pools()[0].shared, 2U);
   ASSERT_TRUE(decode.finish(taken[0].number, {}).ok());
   EXPECT_TRUE(are_stamped(decode.layout(), {prefix[0], prefix[1]}, 3));
@@ -247,12 +222,12 @@ TEST_F(KvPoolTest, DecodePushesASequenceBackWithWhatItAppended) {
   KvPool decode = join("decode");
   const auto prompt = blocks_of(prefill, 2);
   ASSERT_TRUE(prefill.hand_over({.id = "r", .turn = 1, .blocks = prompt}, "decode", {}).ok());
-  Parcel parcel = take(decode, 1)[0];
+  Parcel parcel = take(decode);
   ++parcel.turn;
   parcel.blocks.push_back(blocks_of(decode, 1)[0]);
   ASSERT_TRUE(decode.hand_over(parcel, "prefill", {}).ok());
   EXPECT_EQ(code_of(decode.finish(parcel.number, {})), "not_found") << "it is on its way";
-  EXPECT_EQ(take(prefill, 1)[0].blocks, parcel.blocks);
+  EXPECT_EQ(take(prefill).blocks, parcel.blocks);
 }
 
 TEST_F(KvPoolTest, OfAnotherShapeOrNameOfAKeeperItIsRefused) {

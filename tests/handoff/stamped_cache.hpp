@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -14,6 +13,8 @@
 #include "aqua/emulated.hpp"
 #include "aqua/layout.hpp"
 #include "aqua/runtime.hpp"
+#include "tests/base/must.hpp"
+#include "tests/base/open_emulated.hpp"
 
 namespace aqua::test {
 
@@ -23,13 +24,7 @@ class StampedCache {
   static constexpr std::size_t kPlaneBlockBytes = 4096;
 
   // A runtime for caches.
-  [[nodiscard]] static Runtime open_runtime() {
-    return Runtime::open({.device = "emu:0",
-                          .coordinator = "none",
-                          .host_bytes = std::size_t{2} << 20,
-                          .emulated = {.total_bytes = std::size_t{32} << 20, .hostile = true}})
-        .value();
-  }
+  [[nodiscard]] static Runtime open_runtime() { return open_emulated(32 << 20, 2 << 20, true); }
 
   explicit StampedCache(unsigned layers = 2) : StampedCache(open_runtime(), layers) {}
   // Over a runtime that others share.
@@ -88,9 +83,6 @@ class StampedCache {
   }
 
  private:
-  static void must(const Result<void>& done) {
-    if (!done.ok()) std::abort();
-  }
   static LayoutSpec spec(unsigned layers, std::byte* base) {
     LayoutSpec spec{.layers = layers,
                     .planes_per_layer = 2,

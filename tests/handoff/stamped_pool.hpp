@@ -5,11 +5,13 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "aqua/handoff/kv_pool.hpp"
 #include "aqua/runtime.hpp"
+#include "tests/base/open_emulated.hpp"
 
 namespace aqua {
 
@@ -31,11 +33,35 @@ inline KvPoolOptions small_pool(const std::string& keeper, const std::string& ro
 }
 
 inline Runtime open_small_gpu() {
-  return Runtime::open({.device = "emu:0",
-                        .coordinator = "none",
-                        .host_bytes = std::size_t{2} << 20,
-                        .emulated = {.total_bytes = std::size_t{32} << 20}})
-      .value();
+  return test::open_emulated(32 << 20, 2 << 20);
+}
+
+// The first of what `ask` answers, once it answers any. These throw, which fails a test, after
+// kPoolPatience.
+template <typename Ask>
+auto first_of(KvPool& pool, const Ask& ask) {
+  for (;;) {
+    auto all = ask();
+    if (!all.empty()) return all.front();
+    if (!pool.wait(kPoolPatience)) throw std::runtime_error("nothing came");
+  }
+}
+
+inline Parcel take(KvPool& pool) {
+  return first_of(pool, [&] { return pool.accept(1); });
+}
+inline Undelivered returned(KvPool& pool) {
+  return first_of(pool, [&] { return pool.undelivered(); });
+}
+inline Delivery told_of(KvPool& pool) {
+  return first_of(pool, [&] { return pool.deliveries(); });
+}
+inline std::vector<std::uint32_t> blocks_of(KvPool& pool, std::size_t count) {
+  for (;;) {
+    auto blocks = pool.allocate(count);
+    if (blocks.ok()) return *blocks;
+    if (!pool.wait(kPoolPatience)) throw std::runtime_error(blocks.error().message);
+  }
 }
 
 // Word `i` of the `place`-th block of the request with this stamp, in plane `plane`.

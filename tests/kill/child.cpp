@@ -10,7 +10,6 @@
 
 #include <array>
 #include <cstdlib>
-#include <thread>
 
 namespace aqua::kill_test {
 namespace {
@@ -36,15 +35,6 @@ Pipe open_pipe() {
 }
 
 }  // namespace
-
-bool eventually(std::chrono::milliseconds patience, const std::function<bool()>& condition) {
-  const auto deadline = Clock::now() + patience;
-  for (;;) {
-    if (condition()) return true;
-    if (Clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-}
 
 Child::Child(const std::vector<std::string>& argv, const std::string& log) {
   ::signal(SIGPIPE, SIG_IGN);

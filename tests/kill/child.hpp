@@ -7,20 +7,17 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/unique_fd.hpp"
+#include "tests/base/eventually.hpp"
 
 namespace aqua::kill_test {
 
 using Clock = std::chrono::steady_clock;
-
-// Waits until `condition` holds, looking once a millisecond: what is waited for happens in
-// other processes and can only be observed. False when `patience` ran out first.
-bool eventually(std::chrono::milliseconds patience, const std::function<bool()>& condition);
+using test::eventually;
 
 class Child {
  public:

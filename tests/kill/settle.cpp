@@ -102,7 +102,7 @@ std::string Rig::unsettled_node(const wire::State& state, const Actor& actor) {
 // The fewest of some time: a call in progress has one more.
 void Rig::remember_descriptors() {
   constexpr std::chrono::milliseconds kLooking{60};
-  eventually(kLooking, [&] {
+  (void)eventually(kLooking, [&] {
     for (const Actor& actor : actors_) {
       const auto now = descriptors(pid(actor));
       auto& fewest = descriptors_.try_emplace(actor.role, now).first->second;

@@ -88,7 +88,8 @@ class Together {
     const auto began = Clock::now();
     std::string why;
     EXPECT_TRUE(eventually(kSettled, [&] { return (why = differing()).empty(); })) << why;
-    eventually(kLooking, [&] { return Clock::now() - began >= kLooking; });  // a rate takes time
+    (void)eventually(kLooking,
+                     [&] { return Clock::now() - began >= kLooking; });  // a rate takes time
     const std::chrono::duration<double> took = Clock::now() - began;
     for (const auto& [node, made] : calls()) {
       const auto had = before.find(node);

@@ -85,7 +85,7 @@ TEST_F(ExchangeLimit, WhoHasBeenGrantedSlabsMakesRoomForNobody) {
   for (int i = 0; i < 50; ++i) EXPECT_TRUE(connect()->closed_by_exporter());
   for (const auto& client : clients) EXPECT_EQ(client->ask(kAnySlab), kGranted);
   clients.resize(4);
-  EXPECT_TRUE(wait_until([&] { return is_served(); }));
+  EXPECT_TRUE(eventually([&] { return is_served(); }));
 }
 
 TEST_F(ExchangeLimit, OneProcessHasSoManyConnectionsAndNoMore) {
@@ -95,7 +95,7 @@ TEST_F(ExchangeLimit, OneProcessHasSoManyConnectionsAndNoMore) {
   EXPECT_TRUE(connect()->closed_by_exporter());
   EXPECT_EQ(clients.front()->ask(Hello{me_}), kGranted);
   clients.pop_back();
-  EXPECT_TRUE(wait_until([&] { return is_served(); }));
+  EXPECT_TRUE(eventually([&] { return is_served(); }));
 }
 
 TEST_F(ExchangeLimit, OneProcessHasSoManyIdsAndNoMore) {

@@ -86,7 +86,7 @@ TEST_F(Exchange, DescriptorsThatNobodyAskedForAreClosed) {
     ASSERT_TRUE(send_message(client.fd(), encode(Hello{me_}), mine, kPatience).ok());
     EXPECT_FALSE(client.receive().bytes.empty());
   }
-  EXPECT_TRUE(wait_until([&] { return open_descriptors() == before; }));
+  EXPECT_TRUE(eventually([&] { return open_descriptors() == before; }));
 }
 
 TEST_F(Exchange, AClosedConnectionSaysNothingAboutWhatIsHeld) {

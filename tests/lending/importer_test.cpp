@@ -110,7 +110,7 @@ TEST_F(Importing, DescriptorsAreClosedOnceMapped) {
   const std::size_t before = open_descriptors();
   ASSERT_TRUE(succeeds(importer->import(leases(4))));
   EXPECT_TRUE(
-      wait_until([&] { return open_descriptors() == before; }));  // the exporter's copies, too
+      eventually([&] { return open_descriptors() == before; }));  // the exporter's copies, too
 }
 
 TEST_F(Importing, WithoutRoomForAllNoneIsMappedAndTheExporterHasThemBack) {

@@ -36,10 +36,10 @@ TEST_P(KilledLender, DisturbsNoneOfTheWorkInItsMemory) {
       EXPECT_TRUE(device::download(*gpu_, home.base(), bytes) == bytes_like(seed, bytes)) << seed;
     }
   });
-  EXPECT_TRUE(wait_until([&] { return rounds > 2; }));
+  EXPECT_TRUE(eventually([&] { return rounds > 2; }));
   peer_->kill();
   const int before = rounds;
-  EXPECT_TRUE(wait_until([&] { return rounds > before + 4; }));
+  EXPECT_TRUE(eventually([&] { return rounds > before + 4; }));
   enough = true;
   work.join();
 }

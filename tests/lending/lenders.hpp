@@ -40,7 +40,7 @@ class Lenders : public TwoProcesses {
   }
   // Until the peer says of slab `i`, say, "2 free".
   [[nodiscard]] bool becomes(std::size_t i, const std::string& custody) {
-    return wait_until(
+    return eventually(
         [&] { return peer_->ask(concat("custody ", leases_[i].key.index)) == custody; });
   }
   // Of a slab that is imported.

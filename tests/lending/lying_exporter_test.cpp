@@ -97,7 +97,7 @@ class LyingExporter : public ::testing::Test {
       borrow_honestly();
     }
     importer_->forget_ended();
-    EXPECT_TRUE(wait_until([&] { return open_descriptors() == descriptors; }))
+    EXPECT_TRUE(eventually([&] { return open_descriptors() == descriptors; }))
         << open_descriptors() << " and not " << descriptors;
     EXPECT_EQ(slab_mappings(), mappings);
   }

@@ -7,28 +7,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <thread>
+
+#include "tests/base/must.hpp"
 
 namespace aqua::lending {
-namespace {
 
-template <typename T>
-T must(Result<T> result) {
-  if (result.ok()) return std::move(result).value();
-  std::fprintf(stderr, "%s\n", result.error().message.c_str());
-  std::abort();
-}
-
-}  // namespace
-
-bool wait_until(const std::function<bool()>& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
-}
+using test::must;
 
 SocketPath::SocketPath() {
   std::string path = (std::filesystem::temp_directory_path() / "aqua-XXXXXX").string();

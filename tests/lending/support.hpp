@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "device/memfd/device.hpp"
 #include "lending/exporter.hpp"
 #include "lending/importer.hpp"
+#include "tests/base/eventually.hpp"
 #include "tests/device/contract.hpp"
 
 namespace aqua::lending {
@@ -23,12 +23,10 @@ namespace aqua::lending {
 using namespace aqua::literals;
 using device::fails_with;
 using device::succeeds;
+using test::eventually;
 
 inline constexpr std::chrono::seconds kPatience{10};
 inline constexpr std::size_t kSlab = 2_MiB;  // of the emulated devices
-
-// For what no event announces: polls until `condition` holds, 10 seconds at most.
-[[nodiscard]] bool wait_until(const std::function<bool()>& condition);
 
 // A path that nobody uses, in a directory of its own; both go with it.
 class SocketPath {

@@ -7,6 +7,7 @@
 
 #include "aqua/emulated.hpp"
 #include "aqua/runtime.hpp"
+#include "tests/base/open_emulated.hpp"
 
 namespace aqua {
 namespace {
@@ -14,9 +15,7 @@ namespace {
 class EmulatedStreams : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto opened = Runtime::open({.device = "emu:0", .coordinator = "none", .host_bytes = 2 << 20});
-    ASSERT_TRUE(opened.ok()) << opened.error().message;
-    runtime_ = std::move(*opened);
+    runtime_ = test::open_emulated(16 << 20, 2 << 20);
     for (Stream& stream : streams_) stream = emulated::create_stream(*runtime_).value();
   }
   void TearDown() override {

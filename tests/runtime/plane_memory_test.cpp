@@ -14,6 +14,8 @@
 #include "aqua/runtime.hpp"
 #include "aqua/side_stream.hpp"
 #include "aqua/stream_mark.hpp"
+#include "tests/base/code_of.hpp"
+#include "tests/base/open_emulated.hpp"
 
 namespace aqua {
 namespace {
@@ -23,12 +25,7 @@ using namespace aqua::literals;
 class RuntimeMemory : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto opened = Runtime::open({.device = "emu:0",
-                                 .coordinator = "none",
-                                 .host_bytes = 2_MiB,
-                                 .emulated = {.total_bytes = 16_MiB, .hostile = true}});
-    ASSERT_TRUE(opened.ok()) << opened.error().message;
-    runtime_ = std::move(*opened);
+    runtime_ = test::open_emulated(16_MiB, 2_MiB, true);
     stream_ = emulated::create_stream(*runtime_).value();
   }
   void TearDown() override { EXPECT_TRUE(emulated::destroy_stream(*runtime_, stream_).ok()); }
@@ -49,11 +46,6 @@ class RuntimeMemory : public ::testing::Test {
   }
   [[nodiscard]] PlaneMemory make() {
     return PlaneMemory::create(*runtime_, {.planes = 2, .plane_bytes = 4_MiB, .slabs = 3}).value();
-  }
-  template <typename T>
-  static void expect(const Result<T>& result, Code code) {
-    ASSERT_FALSE(result.ok());
-    EXPECT_EQ(result.error().code, code) << result.error().message;
   }
 
   std::optional<Runtime> runtime_;
@@ -92,9 +84,9 @@ TEST_F(PlaneMemories, PlacesThatCannotBeChangeNothing) {
   PlaneMemory memory = make();
   ASSERT_TRUE(memory.map({{0, 1}, {}}).ok());
   write(memory.plane(0), 1);
-  expect(memory.map({{1, 0}}), Code::invalid_argument);
-  expect(memory.map({{1, 0}, {3}}), Code::invalid_argument);
-  expect(memory.map({{1, 0}, {0, 1, 2}}), Code::invalid_argument);
+  EXPECT_EQ(code_of(memory.map({{1, 0}})), "invalid_argument");
+  EXPECT_EQ(code_of(memory.map({{1, 0}, {3}})), "invalid_argument");
+  EXPECT_EQ(code_of(memory.map({{1, 0}, {0, 1, 2}})), "invalid_argument");
   EXPECT_TRUE(holds(memory.plane(0), 1));
   EXPECT_THROW((void)memory.plane(2), std::out_of_range);
 }
@@ -103,14 +95,14 @@ TEST_F(PlaneMemories, SlabsInNoPlaneAreLentAndComeBack) {
   PlaneMemory memory = make();
   ASSERT_TRUE(memory.map({{0}, {}}).ok());
   write(memory.plane(0), 1);
-  expect(memory.lend({0}), Code::invalid_argument);
-  expect(memory.lend({1, 1}), Code::invalid_argument);
-  expect(memory.lend({3}), Code::invalid_argument);
+  EXPECT_EQ(code_of(memory.lend({0})), "invalid_argument");
+  EXPECT_EQ(code_of(memory.lend({1, 1})), "invalid_argument");
+  EXPECT_EQ(code_of(memory.lend({3})), "invalid_argument");
   EXPECT_EQ(memory.lent(), std::vector<bool>(3));
   ASSERT_TRUE(memory.lend({1, 2}).ok());
   EXPECT_EQ(memory.lent(), (std::vector<bool>{false, true, true}));
   EXPECT_EQ(runtime_->status().lent_bytes, 4_MiB);
-  expect(memory.map({{0}, {1}}), Code::invalid_argument);
+  EXPECT_EQ(code_of(memory.map({{0}, {1}})), "invalid_argument");
   auto reclaim = runtime_->reclaim(4_MiB, std::chrono::seconds(20));
   ASSERT_TRUE(reclaim.ok() && reclaim->wait().ok());
   EXPECT_EQ(memory.lent(), std::vector<bool>(3));
@@ -129,7 +121,7 @@ TEST_F(PlaneMemories, OneThatEndsKeepsOnlyWhatIsLent) {
   }
   EXPECT_EQ(runtime_->status().lent_bytes, 4_MiB);
   EXPECT_TRUE(create(6).ok());
-  expect(create(7), Code::resource_exhausted);
+  EXPECT_EQ(code_of(create(7)), "resource_exhausted");
   auto reclaim = runtime_->reclaim(4_MiB, std::chrono::seconds(20));
   ASSERT_TRUE(reclaim.ok() && reclaim->wait().ok());
   EXPECT_TRUE(create(8).ok());
@@ -139,12 +131,12 @@ TEST_F(PlaneMemories, OptionsThatCannotBeTakeNoMemory) {
   const auto create = [&](PlaneMemoryOptions options) {
     return PlaneMemory::create(*runtime_, options);
   };
-  expect(create({.planes = 0, .plane_bytes = 2_MiB, .slabs = 1}), Code::invalid_argument);
-  expect(create({.planes = 1, .plane_bytes = 3_MiB, .slabs = 1}), Code::invalid_argument);
-  expect(create({.planes = 1, .plane_bytes = 2_MiB, .slabs = 0}), Code::invalid_argument);
-  expect(create({.planes = 1, .plane_bytes = 2_MiB, .slabs = 1, .slab_bytes = 1_MiB}),
-         Code::invalid_argument);
-  expect(create({.planes = 1, .plane_bytes = 2_MiB, .slabs = 9}), Code::resource_exhausted);
+  EXPECT_EQ(code_of(create({.planes = 0, .plane_bytes = 2_MiB, .slabs = 1})), "invalid_argument");
+  EXPECT_EQ(code_of(create({.planes = 1, .plane_bytes = 3_MiB, .slabs = 1})), "invalid_argument");
+  EXPECT_EQ(code_of(create({.planes = 1, .plane_bytes = 2_MiB, .slabs = 0})), "invalid_argument");
+  EXPECT_EQ(code_of(create({.planes = 1, .plane_bytes = 2_MiB, .slabs = 1, .slab_bytes = 1_MiB})),
+            "invalid_argument");
+  EXPECT_EQ(code_of(create({.planes = 1, .plane_bytes = 2_MiB, .slabs = 9})), "resource_exhausted");
   EXPECT_TRUE(create({.planes = 1, .plane_bytes = 16_MiB, .slabs = 8}).ok());
 }
 
@@ -167,30 +159,30 @@ TEST_F(SideStreams, RunBehindAndBeforeAnEnginesStream) {
   EXPECT_EQ(on_side, 0);
   ASSERT_TRUE(emulated::synchronize(*runtime_, stream_).ok());
   EXPECT_EQ(on_engine, 1);
-  expect(side.run_after(Stream{12345}), Code::invalid_argument);
-  expect(side.run_before(Stream{12345}), Code::invalid_argument);
+  EXPECT_EQ(code_of(side.run_after(Stream{12345})), "invalid_argument");
+  EXPECT_EQ(code_of(side.run_before(Stream{12345})), "invalid_argument");
 }
 
 TEST_F(StreamMarks, TellTheTimeOfTheWorkBetweenThem) {
   StreamMark first = StreamMark::create(*runtime_).value();
   StreamMark second = StreamMark::create(*runtime_).value();
-  expect(second.since(first), Code::failed_precondition);
+  EXPECT_EQ(code_of(second.since(first)), "failed_precondition");
   std::promise<void> gate;
   first = StreamMark::create(*runtime_, stream_).value();
   ASSERT_TRUE(emulated::launch(*runtime_, stream_, [open = gate.get_future().share()] {
                 open.wait();
               }).ok());
   ASSERT_TRUE(second.set(stream_).ok());
-  expect(second.since(first), Code::unavailable);
+  EXPECT_EQ(code_of(second.since(first)), "unavailable");
   gate.set_value();
   ASSERT_TRUE(emulated::synchronize(*runtime_, stream_).ok());
   const auto between = second.since(first);
   ASSERT_TRUE(between.ok()) << between.error().message;
   EXPECT_GT(between->count(), 0);
   EXPECT_LT(first.since(second)->count(), 0);
-  expect(first.set(Stream{12345}), Code::invalid_argument);
+  EXPECT_EQ(code_of(first.set(Stream{12345})), "invalid_argument");
   EXPECT_EQ(*second.since(first), *between) << "what was refused has changed nothing";
-  expect(StreamMark::create(*runtime_, Stream{12345}), Code::invalid_argument);
+  EXPECT_EQ(code_of(StreamMark::create(*runtime_, Stream{12345})), "invalid_argument");
 }
 
 }  // namespace

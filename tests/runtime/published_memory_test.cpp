@@ -12,7 +12,9 @@
 
 #include "aqua/emulated.hpp"
 #include "aqua/runtime.hpp"
+#include "tests/base/code_of.hpp"
 #include "tests/base/forked_child.hpp"
+#include "tests/base/open_emulated.hpp"
 
 namespace aqua {
 namespace {
@@ -20,24 +22,10 @@ namespace {
 using namespace aqua::literals;
 using Slabs = std::vector<std::size_t>;
 
-Runtime open_runtime(std::size_t total = 32_MiB) {
-  return Runtime::open({.device = "emu:0",
-                        .coordinator = "none",
-                        .host_bytes = 2_MiB,
-                        .emulated = {.total_bytes = total, .hostile = true}})
-      .value();
-}
-
 std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
   std::vector<std::byte> made(bytes);
   for (std::size_t i = 0; i < bytes; ++i) made[i] = static_cast<std::byte>(i * 31 + i / 251 + seed);
   return made;
-}
-
-template <typename T>
-void expect(const Result<T>& result, Code code) {
-  ASSERT_FALSE(result.ok());
-  EXPECT_EQ(result.error().code, code) << result.error().message;
 }
 
 class Published : public ::testing::Test {
@@ -56,8 +44,8 @@ class Published : public ::testing::Test {
     return read == pattern(memory.bytes(), seed);
   }
 
-  Runtime writer_ = open_runtime();
-  Runtime reader_ = open_runtime();
+  Runtime writer_ = test::open_emulated(32_MiB, 2_MiB, true);
+  Runtime reader_ = test::open_emulated(32_MiB, 2_MiB, true);
 };
 
 TEST_F(Published, WhatOneWritesAndSealsAnotherReads) {
@@ -88,34 +76,36 @@ TEST_F(Published, NobodyWritesItAnyMore) {
   PublishedMemory memory = publish({2_MiB}, 3);
   PublishedMemory read = PublishedMemory::open(reader_, memory.descriptors().value()).value();
   const std::byte one{1};
-  expect(memory.write(0, &one, 1), Code::permission_denied);
-  expect(read.write(0, &one, 1), Code::permission_denied);
-  expect(read.seal(), Code::failed_precondition);
+  EXPECT_EQ(code_of(memory.write(0, &one, 1)), "permission_denied");
+  EXPECT_EQ(code_of(read.write(0, &one, 1)), "permission_denied");
+  EXPECT_EQ(code_of(read.seal()), "failed_precondition");
   EXPECT_TRUE(memory.seal().ok()) << "twice is once";
   EXPECT_TRUE(holds(read, 3));
 }
 
 TEST_F(Published, WhatIsNotSealedHasNoDescriptors) {
   const PublishedMemory memory = PublishedMemory::create(writer_, {2_MiB}).value();
-  expect(memory.descriptors(), Code::failed_precondition);
+  EXPECT_EQ(code_of(memory.descriptors()), "failed_precondition");
 }
 
 TEST_F(Published, SizesThatCannotBeAreRefused) {
-  expect(PublishedMemory::create(writer_, {}), Code::invalid_argument);
-  expect(PublishedMemory::create(writer_, {1_MiB}), Code::invalid_argument);
-  expect(PublishedMemory::create(writer_, {0}), Code::invalid_argument);
-  expect(PublishedMemory::create(writer_, {2_MiB, SIZE_MAX - 2_MiB + 1}), Code::invalid_argument);
-  expect(PublishedMemory::create(writer_, {32_MiB, 2_MiB}), Code::resource_exhausted);
+  EXPECT_EQ(code_of(PublishedMemory::create(writer_, {})), "invalid_argument");
+  EXPECT_EQ(code_of(PublishedMemory::create(writer_, {1_MiB})), "invalid_argument");
+  EXPECT_EQ(code_of(PublishedMemory::create(writer_, {0})), "invalid_argument");
+  EXPECT_EQ(code_of(PublishedMemory::create(writer_, {2_MiB, SIZE_MAX - 2_MiB + 1})),
+            "invalid_argument");
+  EXPECT_EQ(code_of(PublishedMemory::create(writer_, {32_MiB, 2_MiB})), "resource_exhausted");
   EXPECT_TRUE(PublishedMemory::create(writer_, {32_MiB}).ok()) << "nothing of the others stayed";
 }
 
 TEST_F(Published, DescriptorsThatAreNoSealedSlabsAreRefused) {
   const PublishedMemory memory = publish({2_MiB}, 4);
   const SlabDescriptor slab = memory.descriptors().value().front();
-  expect(PublishedMemory::open(reader_, {}), Code::invalid_argument);
-  expect(PublishedMemory::open(reader_, {{slab.descriptor, 4_MiB}}), Code::invalid_argument);
+  EXPECT_EQ(code_of(PublishedMemory::open(reader_, {})), "invalid_argument");
+  EXPECT_EQ(code_of(PublishedMemory::open(reader_, {{slab.descriptor, 4_MiB}})),
+            "invalid_argument");
   const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-  expect(PublishedMemory::open(reader_, {slab, {file, 2_MiB}}), Code::invalid_argument);
+  EXPECT_EQ(code_of(PublishedMemory::open(reader_, {slab, {file, 2_MiB}})), "invalid_argument");
   ::close(file);
   EXPECT_FALSE(PublishedMemory::open(reader_, {{-1, 2_MiB}}).ok());
 }
@@ -123,9 +113,9 @@ TEST_F(Published, DescriptorsThatAreNoSealedSlabsAreRefused) {
 TEST_F(Published, ReadsAndWritesBeyondItAreRefused) {
   PublishedMemory memory = PublishedMemory::create(writer_, {2_MiB}).value();
   std::byte one{1};
-  expect(memory.write(2_MiB, &one, 1), Code::invalid_argument);
-  expect(memory.read(1, &one, 2_MiB), Code::invalid_argument);
-  expect(memory.read(SIZE_MAX, &one, 2), Code::invalid_argument);
+  EXPECT_EQ(code_of(memory.write(2_MiB, &one, 1)), "invalid_argument");
+  EXPECT_EQ(code_of(memory.read(1, &one, 2_MiB)), "invalid_argument");
+  EXPECT_EQ(code_of(memory.read(SIZE_MAX, &one, 2)), "invalid_argument");
   EXPECT_TRUE(memory.write(2_MiB, &one, 0).ok());
 }
 
@@ -135,16 +125,16 @@ TEST_F(Published, ReleasedItKeepsItsAddressesAndTakesOtherSlabsOfTheSameSizes) {
   const std::byte* const address = read.address();
   ASSERT_TRUE(read.release().ok());
   std::byte one{};
-  expect(read.read(0, &one, 1), Code::failed_precondition);
+  EXPECT_EQ(code_of(read.read(0, &one, 1)), "failed_precondition");
   EXPECT_TRUE(read.release().ok()) << "twice is once";
   const PublishedMemory second = publish({2_MiB, 2_MiB}, 6);
   const PublishedMemory other = publish({4_MiB}, 7);
-  expect(read.reopen(other.descriptors().value()), Code::invalid_argument);
+  EXPECT_EQ(code_of(read.reopen(other.descriptors().value())), "invalid_argument");
   ASSERT_TRUE(read.reopen(second.descriptors().value()).ok());
   EXPECT_EQ(read.address(), address);
   EXPECT_TRUE(holds(read, 6));
-  expect(read.reopen(first.descriptors().value()), Code::failed_precondition);
-  expect(first.release(), Code::failed_precondition);
+  EXPECT_EQ(code_of(read.reopen(first.descriptors().value())), "failed_precondition");
+  EXPECT_EQ(code_of(first.release()), "failed_precondition");
 }
 
 TEST_F(Published, TheMemoryOutlivesTheWriter) {
@@ -168,9 +158,9 @@ TEST_F(Published, AForkedChildKeepsItFromBeingSealedUntilItEnds) {
   const auto bytes = pattern(2_MiB, 10);
   ASSERT_TRUE(memory.write(0, bytes.data(), bytes.size()).ok());
   test::ForkedChild child;
-  expect(memory.seal(), Code::failed_precondition);
+  EXPECT_EQ(code_of(memory.seal()), "failed_precondition");
   const std::byte one{1};
-  expect(memory.write(0, &one, 1), Code::failed_precondition);
+  EXPECT_EQ(code_of(memory.write(0, &one, 1)), "failed_precondition");
   child.end();
   ASSERT_TRUE(memory.seal().ok());
   EXPECT_TRUE(holds(memory, 10));

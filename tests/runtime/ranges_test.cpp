@@ -9,6 +9,7 @@
 
 #include "aqua/emulated.hpp"
 #include "aqua/runtime.hpp"
+#include "tests/base/open_emulated.hpp"
 
 namespace aqua {
 namespace {
@@ -24,12 +25,7 @@ class Ranges : public ::testing::Test {
   static constexpr std::size_t kHead = 32, kMemory = 64_KiB;
 
   void SetUp() override {
-    auto opened = Runtime::open({.device = "emu:0",
-                                 .coordinator = "none",
-                                 .host_bytes = 4_MiB,
-                                 .emulated = {.total_bytes = 16_MiB, .hostile = true}});
-    ASSERT_TRUE(opened.ok()) << opened.error().message;
-    runtime_ = std::move(*opened);
+    runtime_ = test::open_emulated(16_MiB, 4_MiB, true);
     stream_ = emulated::create_stream(*runtime_).value();
     cache_ = emulated::allocate(*runtime_, kMemory).value();
     other_ = emulated::allocate(*runtime_, kMemory).value();

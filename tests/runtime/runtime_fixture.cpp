@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/runtime/runtime_fixture.hpp"
 
-#include <poll.h>
-
 #include <cstdlib>
 #include <filesystem>
 
 #include "coordinator/daemon.hpp"
+#include "tests/base/eventually.hpp"
 
 namespace aqua::test {
 
@@ -90,11 +89,7 @@ std::size_t RuntimeFixture::mismatches(Runtime& runtime, AquaTensor& tensor, std
 }
 
 void RuntimeFixture::await(const std::function<bool()>& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (!condition()) {
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "what was awaited did not happen";
-    ::poll(nullptr, 0, 1);
-  }
+  ASSERT_TRUE(eventually(std::chrono::seconds{20}, condition)) << "what was awaited did not happen";
 }
 
 }  // namespace aqua::test

@@ -10,6 +10,8 @@
 #include "aqua/emulated.hpp"
 #include "aqua/runtime.hpp"
 #include "aqua/stream_mark.hpp"
+#include "tests/base/code_of.hpp"
+#include "tests/base/open_emulated.hpp"
 
 namespace aqua {
 namespace {
@@ -18,21 +20,8 @@ using namespace aqua::literals;
 
 class Shared : public ::testing::Test {
  protected:
-  static Runtime open_runtime() {
-    return Runtime::open({.device = "emu:0",
-                          .coordinator = "none",
-                          .host_bytes = 2_MiB,
-                          .emulated = {.total_bytes = 16_MiB}})
-        .value();
-  }
-  template <typename T>
-  static void expect(const Result<T>& result, Code code) {
-    ASSERT_FALSE(result.ok());
-    EXPECT_EQ(result.error().code, code) << result.error().message;
-  }
-
-  Runtime one_ = open_runtime();
-  Runtime other_ = open_runtime();
+  Runtime one_ = test::open_emulated(16_MiB, 2_MiB);
+  Runtime other_ = test::open_emulated(16_MiB, 2_MiB);
 };
 
 TEST_F(Shared, WhatOneWritesTheOtherReads) {
@@ -63,16 +52,16 @@ TEST_F(Shared, ItOutlivesItsMaker) {
 }
 
 TEST_F(Shared, WhatCannotBeIsRefused) {
-  expect(SharedMemory::create(one_, {}), Code::invalid_argument);
-  expect(SharedMemory::create(one_, {3_MiB}), Code::invalid_argument);
-  expect(SharedMemory::create(one_, {2_MiB, 16_MiB}), Code::resource_exhausted);
+  EXPECT_EQ(code_of(SharedMemory::create(one_, {})), "invalid_argument");
+  EXPECT_EQ(code_of(SharedMemory::create(one_, {3_MiB})), "invalid_argument");
+  EXPECT_EQ(code_of(SharedMemory::create(one_, {2_MiB, 16_MiB})), "resource_exhausted");
   const SharedMemory made = SharedMemory::create(one_, {2_MiB}).value();
   auto slabs = made.descriptors();
   slabs[0].bytes = 4_MiB;
-  expect(SharedMemory::open(other_, slabs), Code::invalid_argument);
+  EXPECT_EQ(code_of(SharedMemory::open(other_, slabs)), "invalid_argument");
   slabs[0].bytes = 2_MiB;
   slabs[0].descriptor = ::dup(STDERR_FILENO);
-  expect(SharedMemory::open(other_, slabs), Code::invalid_argument);
+  EXPECT_EQ(code_of(SharedMemory::open(other_, slabs)), "invalid_argument");
   ::close(slabs[0].descriptor);
 }
 

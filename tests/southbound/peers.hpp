@@ -9,14 +9,16 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "southbound/client.hpp"
+#include "tests/base/eventually.hpp"
 #include "tests/southbound/recorder.hpp"
 #include "tools/admin/operator.hpp"
 
 namespace aqua::testing {
+
+using test::eventually;
 
 inline constexpr std::uint64_t kSlabBytes = 2 << 20;
 
@@ -61,18 +63,6 @@ inline std::vector<ledger::OfferedSlab> some_slabs(std::uint32_t count) {
     slabs[i].secret = random_id<LeaseTag>();
   }
   return slabs;
-}
-
-// Looks again and again until done() is true: for what only another process can tell.
-// False after 60 seconds.
-template <typename Done>
-bool eventually(Done done) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{60};
-  while (!done()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds{5});
-  }
-  return true;
 }
 
 // Waits until renewals have moved the end of client `id` by `lives`. False where it was ever

@@ -4,8 +4,6 @@
 // the subject.
 #pragma once
 
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -13,24 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "tests/base/must.hpp"
 #include "tests/transfer/engine_work.hpp"
 
 namespace aqua::test {
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result.ok()) {
-    std::fprintf(stderr, "%s\n", result.error().message.c_str());
-    std::abort();
-  }
-  return std::move(result).value();
-}
-inline void must(const Result<void>& result) {
-  if (!result.ok()) {
-    std::fprintf(stderr, "%s\n", result.error().message.c_str());
-    std::abort();
-  }
-}
 
 inline Bytes random_bytes(std::size_t n, unsigned seed) {
   std::minstd_rand random(seed);

@@ -30,24 +30,13 @@ bool same_digest(const Digest& a, const Digest& b) noexcept {
   return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-std::string to_hex(const Digest& digest) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : digest) {
-    text.push_back(kDigits[byte >> 4]);
-    text.push_back(kDigits[byte & 15]);
-  }
-  return text;
-}
-
 std::optional<Digest> parse_digest(std::string_view text) {
   Digest digest{};
   if (text.size() != 2 * digest.size()) return std::nullopt;
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::size_t digit = kDigits.find(text[i]);
-    if (digit == std::string_view::npos) return std::nullopt;
-    digest[i / 2] = static_cast<std::uint8_t>((unsigned{digest[i / 2]} << 4) | digit);
+  for (std::size_t i = 0; i < digest.size(); ++i) {
+    const int high = hex_value(text[2 * i]), low = hex_value(text[2 * i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    digest[i] = static_cast<std::uint8_t>(high * 16 + low);
   }
   return digest;
 }

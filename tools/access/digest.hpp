@@ -8,8 +8,9 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
+
+#include "base/text/hex.hpp"
 
 namespace aqua::access {
 
@@ -19,8 +20,7 @@ using Digest = std::array<std::uint8_t, 32>;
 // Takes the same time whatever the two are.
 [[nodiscard]] bool same_digest(const Digest& a, const Digest& b) noexcept;
 
-// 64 lower-case hex digits; nullopt for anything else.
-[[nodiscard]] std::string to_hex(const Digest& digest);
+// Of what to_hex() makes of one, 64 digits; nullopt for anything else.
 [[nodiscard]] std::optional<Digest> parse_digest(std::string_view text);
 
 }  // namespace aqua::access

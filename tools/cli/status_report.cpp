@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tools/report/text.hpp"
+
 namespace aqua::tool {
 namespace {
 
@@ -74,12 +76,6 @@ Json rows_of(const Loans& loans) {
   return rows;
 }
 
-std::string mib(std::uint64_t bytes) {
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(1) << static_cast<double>(bytes) / (1 << 20);
-  return out.str();
-}
-
 }  // namespace
 
 std::string render(const wire::State& state) {
@@ -94,8 +90,8 @@ std::string render(const wire::State& state) {
     out << std::left << std::setw(28) << label(state, client.info.id) << std::setw(10)
         << client.info.device_name << std::right << std::setw(8) << client.info.pid << "  "
         << std::left << std::setw(8) << state_of(client, sums) << std::right << std::setw(12)
-        << mib(sums.put_up) << std::setw(12) << mib(sums.held) << std::setw(14)
-        << mib(sums.borrowed) << '\n';
+        << report::mib(sums.put_up) << std::setw(12) << report::mib(sums.held) << std::setw(14)
+        << report::mib(sums.borrowed) << '\n';
   }
   if (state.clients.empty()) out << "(no clients)\n";
   out << '\n'
@@ -105,7 +101,7 @@ std::string render(const wire::State& state) {
   for (const auto& [pair, loan] : summary.loans) {
     out << std::left << std::setw(28) << label(state, pair.first) << std::setw(28)
         << label(state, pair.second) << std::right << std::setw(7) << loan.slabs << std::setw(12)
-        << mib(loan.bytes) << ' ';
+        << report::mib(loan.bytes) << ' ';
     for (const auto& [name, count] : loan.states) out << ' ' << name << ' ' << count;
     out << '\n';
   }
@@ -113,7 +109,7 @@ std::string render(const wire::State& state) {
   for (const auto& [pair, hold] : summary.alleged) {
     out << '\n'
         << label(state, pair.first) << " alone says that " << label(state, pair.second) << " holds "
-        << hold.slabs << " slabs of it, " << mib(hold.bytes) << " MiB\n";
+        << hold.slabs << " slabs of it, " << report::mib(hold.bytes) << " MiB\n";
   }
   for (const ledger::Client& client : state.clients) {
     if (!client.refused) continue;
@@ -124,8 +120,8 @@ std::string render(const wire::State& state) {
   for (const ledger::Reclaim& reclaim : state.reclaims) {
     if (reclaim.done && reclaim.outstanding.empty()) continue;
     out << "\nreclaim " << reclaim.id << " by " << label(state, reclaim.producer) << ": "
-        << mib(reclaim.bytes_returned) << " of " << mib(reclaim.bytes_wanted) << " MiB back, "
-        << reclaim.outstanding.size() << " slabs outstanding"
+        << report::mib(reclaim.bytes_returned) << " of " << report::mib(reclaim.bytes_wanted)
+        << " MiB back, " << reclaim.outstanding.size() << " slabs outstanding"
         << (reclaim.done ? ", past its deadline" : "") << '\n';
   }
   return std::move(out).str();

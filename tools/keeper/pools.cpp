@@ -121,7 +121,7 @@ Result<Pools::Served> Pools::join(const PacketPeer& from, const pool_wire::JoinP
   } else {
     AQUA_TRY(check_new_pool(asked.blocks));
   }
-  AQUA_TRY(check_room(from.pid));
+  AQUA_TRY(check_room(members_, limits_.members, from.pid, "of pools"));
   AQUA_ASSIGN(PeerProcess process, PeerProcess::of_socket(from.fd));
   AQUA_ASSIGN(UniqueFd event, make_wake_event());
   Served served{{.make = known == pools_.end() && asked.bytes != 0}, {event.get()}};
@@ -165,17 +165,6 @@ Result<Pools::Served> Pools::add(const PacketPeer& from, const pool_wire::AddSla
     wake_waiters(member->second.pool);
   }
   return Served{{.slabs = static_cast<std::uint32_t>(pool.slabs.size())}};
-}
-
-Result<void> Pools::check_room(std::int64_t pid) const {
-  const auto of_process = static_cast<std::size_t>(
-      std::count_if(members_.begin(), members_.end(),
-                    [&](const auto& member) { return member.second.process.pid() == pid; }));
-  if (members_.size() < limits_.members && of_process < limits_.members / 4) return {};
-  return Error{
-      Code::resource_exhausted,
-      concat("keeper: ", members_.size(), " members of pools, of at most ", limits_.members,
-             ", and ", of_process, " of process ", pid, ", of a quarter of that")};
 }
 
 Result<void> Pools::check_new_pool(std::uint32_t blocks) const {
@@ -237,20 +226,6 @@ void Pools::hear(PoolBook& book) {
   last_parcel_ = std::max(last_parcel_, book.parcels().last_number());
   const auto ended = book.take_ended();
   ended_.insert(ended_.end(), ended.begin(), ended.end());
-}
-
-std::vector<int> Pools::pidfds() const {
-  std::vector<int> fds;
-  for (const auto& [number, member] : members_) fds.push_back(member.process.pidfd());
-  return fds;
-}
-
-std::vector<std::uint64_t> Pools::members_of(int pidfd) const {
-  std::vector<std::uint64_t> numbers;
-  for (const auto& [number, member] : members_) {
-    if (member.process.pidfd() == pidfd) numbers.push_back(number);
-  }
-  return numbers;
 }
 
 // Work that a process had queued on a device may outlast it. What it wrote to files ends with it.

@@ -23,6 +23,7 @@
 #include "parcel/pool_book.hpp"
 #include "parcel/pool_wire.hpp"
 #include "tools/keeper/kept_slab.hpp"
+#include "tools/keeper/members.hpp"
 #include "tools/keeper/waiters.hpp"
 
 namespace aqua::keeper {
@@ -63,9 +64,11 @@ class Pools {
 
   [[nodiscard]] bool knows(std::uint64_t number) const { return members_.contains(number); }
   // Readable once the process of a member has ended.
-  [[nodiscard]] std::vector<int> pidfds() const;
+  [[nodiscard]] std::vector<int> pidfds() const { return pidfds_of(members_); }
   // The members whose process this is. None, if it is not a member's.
-  [[nodiscard]] std::vector<std::uint64_t> members_of(int pidfd) const;
+  [[nodiscard]] std::vector<std::uint64_t> members_of(int pidfd) const {
+    return members_with(members_, pidfd);
+  }
   // The process of a member has ended, or it has left. Its connection may still be open.
   void ended(std::uint64_t number);
 
@@ -97,8 +100,6 @@ class Pools {
     Member& member;
   };
   [[nodiscard]] Result<Asker> asker(const PacketPeer& from);
-  // resource_exhausted: there are as many members as may be, of all processes or of this one.
-  [[nodiscard]] Result<void> check_room(std::int64_t pid) const;
   // resource_exhausted: a pool of so many blocks, or so many bytes more in the records, are too
   // much for all pools together.
   [[nodiscard]] Result<void> check_new_pool(std::uint32_t blocks) const;

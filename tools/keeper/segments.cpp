@@ -103,7 +103,7 @@ Result<Segments::Served> Segments::answer(const PacketPeer& from,
   if (members_.contains(from.number)) {
     return Error{Code::already_exists, "keeper: the caller has joined"};
   }
-  AQUA_TRY(check_room(from.pid));
+  AQUA_TRY(check_room(members_, most_members_, from.pid, "that have segments"));
   AQUA_ASSIGN(PeerProcess process, PeerProcess::of_socket(from.fd));
   AQUA_ASSIGN(UniqueFd event, make_wake_event());
   AQUA_TRY(book_.join(from.number, {.user = from.uid, .process = process_number(process)}));
@@ -231,17 +231,6 @@ Result<Segments::Served> Segments::answer(const PacketPeer& /*from*/,
   return Served{{.disk = disk_ == nullptr ? no_disk_ : disk_->status()}};
 }
 
-Result<void> Segments::check_room(std::int64_t pid) const {
-  const auto of_process = static_cast<std::size_t>(
-      std::count_if(members_.begin(), members_.end(),
-                    [&](const auto& member) { return member.second.process.pid() == pid; }));
-  if (members_.size() < most_members_ && of_process < most_members_ / 4) return {};
-  return Error{
-      Code::resource_exhausted,
-      concat("keeper: ", members_.size(), " members that have segments, of at most ", most_members_,
-             ", and ", of_process, " of process ", pid, ", of a quarter of that")};
-}
-
 void Segments::end_parcels(const std::vector<std::uint64_t>& parcels) {
   for (const std::uint64_t parcel : parcels) settle(book_.end_parcel(parcel));
 }
@@ -272,20 +261,6 @@ void Segments::closed(std::uint64_t number) {
   } else {
     settle(book_.gone(number));
   }
-}
-
-std::vector<int> Segments::pidfds() const {
-  std::vector<int> fds;
-  for (const auto& [number, member] : members_) fds.push_back(member.process.pidfd());
-  return fds;
-}
-
-std::vector<std::uint64_t> Segments::members_of(int pidfd) const {
-  std::vector<std::uint64_t> numbers;
-  for (const auto& [number, member] : members_) {
-    if (member.process.pidfd() == pidfd) numbers.push_back(number);
-  }
-  return numbers;
 }
 
 void Segments::ended(std::uint64_t number) {

@@ -27,6 +27,7 @@
 #include "parcel/segment_wire.hpp"
 #include "tools/keeper/disk/disk_tier.hpp"
 #include "tools/keeper/kept_slab.hpp"
+#include "tools/keeper/members.hpp"
 
 namespace aqua::keeper {
 
@@ -72,9 +73,11 @@ class Segments {
 
   [[nodiscard]] bool knows(std::uint64_t number) const { return members_.contains(number); }
   // Readable once the process of a member has ended.
-  [[nodiscard]] std::vector<int> pidfds() const;
+  [[nodiscard]] std::vector<int> pidfds() const { return pidfds_of(members_); }
   // The members whose process this is. None, if it is not a member's.
-  [[nodiscard]] std::vector<std::uint64_t> members_of(int pidfd) const;
+  [[nodiscard]] std::vector<std::uint64_t> members_of(int pidfd) const {
+    return members_with(members_, pidfd);
+  }
   // The process of a member has ended, or it has left. Its connection may still be open.
   void ended(std::uint64_t number);
 
@@ -99,8 +102,6 @@ class Segments {
   [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::List& asked);
   [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::Disk& asked);
 
-  // resource_exhausted: there are as many members as may be, of all processes or of this one.
-  [[nodiscard]] Result<void> check_room(std::int64_t pid) const;
   [[nodiscard]] Result<Served> reserve(std::uint64_t member, std::uint64_t bytes);
   // New memory, which `fill` has filled, for what an earlier keeper kept.
   [[nodiscard]] Result<DiskTier::Memory> restore(const SegmentName& name,

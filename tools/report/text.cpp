@@ -2,6 +2,9 @@
 #include "tools/report/text.hpp"
 
 #include <algorithm>
+#include <iomanip>
+#include <sstream>
+#include <utility>
 
 #include "base/concat.hpp"
 
@@ -42,6 +45,16 @@ std::string wrapped(std::string_view text, std::size_t columns) {
     from = end + 1;
   }
   return out;
+}
+
+std::string fixed(double value, int digits) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(digits) << value;
+  return std::move(out).str();
+}
+
+std::string mib(std::uint64_t bytes) {
+  return fixed(static_cast<double>(bytes) / (1 << 20), 1);
 }
 
 void split_columns(std::string_view line, std::vector<std::string_view>& columns) {

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,10 @@ class Lines {
 // At most `columns` a line, broken at blanks; a longer word has a line of its own. No line feed at
 // the end.
 [[nodiscard]] std::string wrapped(std::string_view text, std::size_t columns);
+// With so many digits behind the point.
+[[nodiscard]] std::string fixed(double value, int digits);
+// In MiB, with one digit behind the point.
+[[nodiscard]] std::string mib(std::uint64_t bytes);
 // The columns between the commas (no quoting), replacing what `columns` had.
 void split_columns(std::string_view line, std::vector<std::string_view>& columns);
 

@@ -11,10 +11,10 @@
 
 namespace aqua::llama_example {
 
-using bench::median;
 using example::median_ratio;
 using example::must;
 using example::summary;
+using report::median;
 
 namespace {
 

@@ -188,8 +188,8 @@ class Play {
     const Run two = serve(true, requests, options_);
     const Run one = serve(false, requests, options_);
     const auto two_gaps = gaps(two.outcomes, kFirstLong), one_gaps = gaps(one.outcomes, kFirstLong);
-    const double two_p99 = bench::quantile(two_gaps, 0.99);
-    const double one_p99 = bench::quantile(one_gaps, 0.99);
+    const double two_p99 = report::quantile(two_gaps, 0.99);
+    const double one_p99 = report::quantile(one_gaps, 0.99);
     const auto about = [&](const Run& run) -> Json {
       return {{"seconds_between_tokens", example::summary(gaps(run.outcomes, kFirstLong))},
               {"seconds_to_first_token_of_long",

@@ -60,7 +60,7 @@ Json WeightsCompared::compare_answers() {
   equal_ = equal == all;
   std::printf(
       "weights of the keeper: %zu of %zu answers as with private ones, %.3f times their tokens/s\n",
-      equal, all, bench::median(ratios));
+      equal, all, report::median(ratios));
   return {{"answered", all},
           {"equal_logits", equal},
           {"tokens_per_second_over_private", example::summary(ratios)}};
@@ -87,7 +87,7 @@ Json WeightsCompared::compare_first_tokens() {
   std::printf(
       "first token of the next engine: %.3f s, %.2f of one that reads the file, %.2f of one "
       "that maps it\n",
-      bench::median(seconds.at(WeightsIn::keeper)), over(WeightsIn::own), over(WeightsIn::file));
+      report::median(seconds.at(WeightsIn::keeper)), over(WeightsIn::own), over(WeightsIn::file));
   return report;
 }
 

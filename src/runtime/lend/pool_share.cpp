@@ -79,11 +79,7 @@ Result<ElasticPool> ElasticPool::create(Runtime& runtime, const ElasticPoolOptio
                  concat("elastic pool: ", options.planes, " planes of ", options.plane_bytes,
                         " bytes on a device of ", total)};
   }
-  AQUA_ASSIGN(auto pool,
-              lending::ElasticPool::create(impl.device(), {.planes = options.planes,
-                                                           .plane_bytes = options.plane_bytes,
-                                                           .slab_bytes = options.slab_bytes,
-                                                           .filler = options.filler}));
+  AQUA_ASSIGN(auto pool, lending::ElasticPool::create(impl.device(), options));
   return ElasticPool(impl.share(std::move(pool)));
 }
 

@@ -31,12 +31,6 @@ class Gate {
 
 class MemfdWork : public Contract {
  protected:
-  Stream new_stream() { return device_->create_stream().value(); }
-  std::unique_ptr<Event> recorded(Stream stream) {
-    auto event = device_->create_event().value();
-    EXPECT_OK(device_->record(*event, stream));
-    return event;
-  }
   Result<void> scrub_all(const Place& place, Stream stream = {}) {
     return device_->scrub(place.base(), place.range->bytes(), stream);
   }
@@ -45,7 +39,7 @@ AQUA_MEMFD_SUITE(MemfdWork);
 
 TEST_P(MemfdWork, PostingDoesNotWaitForTheWork) {
   Gate gate(*device_, {});
-  const auto event = recorded({});
+  const auto event = recorded(*device_, {});
   EXPECT_FALSE(device_->query(*event).value());
   gate.open();
   EXPECT_OK(device_->synchronize(*event));
@@ -55,7 +49,7 @@ TEST_P(MemfdWork, PostingDoesNotWaitForTheWork) {
 TEST_P(MemfdWork, RecordingAgainReplacesThePoint) {
   const Stream busy = new_stream();
   Gate gate(*device_, busy);
-  const auto event = recorded(busy);
+  const auto event = recorded(*device_, busy);
   EXPECT_OK(device_->record(*event, {}));
   EXPECT_OK(device_->synchronize(*event));  // while `busy` still waits
 }
@@ -64,11 +58,11 @@ TEST_P(MemfdWork, WaitingTakesThePointRecordedAtTheTimeOfTheCall) {
   const Stream busy = new_stream();
   const Stream waiter = new_stream();
   Gate gate(*device_, busy);
-  const auto event = recorded(busy);
+  const auto event = recorded(*device_, busy);
   EXPECT_OK(device_->wait_event(waiter, *event));
   EXPECT_OK(device_->record(*event, {}));
   EXPECT_OK(device_->synchronize(*event));
-  const auto waited = recorded(waiter);
+  const auto waited = recorded(*device_, waiter);
   EXPECT_FALSE(device_->query(*waited).value());
   gate.open();
   EXPECT_OK(device_->synchronize(*waited));
@@ -125,10 +119,10 @@ TEST_P(MemfdWork, AFailureMarksEveryEventOfItsStreamUntilOneHasReportedIt) {
   const Place place = make_place(*device_, grain_);
   const Stream other = new_stream();
   poison_range(*device_, place.base(), grain_);
-  const auto before = recorded({});
+  const auto before = recorded(*device_, {});
   EXPECT_OK(scrub_all(place));
-  const auto first = recorded({});
-  const auto second = recorded({});
+  const auto first = recorded(*device_, {});
+  const auto second = recorded(*device_, {});
   EXPECT_OK(finish(*device_, other));
   EXPECT_CODE(Code::data_loss, device_->synchronize(*second));
   EXPECT_CODE(Code::data_loss, device_->query(*first));

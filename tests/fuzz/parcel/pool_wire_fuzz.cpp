@@ -3,30 +3,15 @@
 // read, and what is read is written, read and written again as the same text.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 #include "parcel/pool_wire.hpp"
+#include "tests/fuzz/written_again.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace aqua::pool_wire;
   const std::string_view packet(reinterpret_cast<const char*>(data), size);
-  const auto request = decode_pool_request(packet);
-  if (request.ok() && request->has_value()) {
-    const std::string text = encode(**request);
-    const auto again = decode_pool_request(text);
-    if (!again.ok() || !again->has_value() || (*again)->index() != (*request)->index() ||
-        encode(**again) != text) {
-      std::abort();
-    }
-  } else if (!request.ok() && request.error().code != aqua::Code::invalid_argument) {
-    std::abort();
-  }
-  // A refusal, and what is no answer, are errors: they are answers too when they are encoded.
-  const auto reply = decode_pool_reply(packet);
-  const std::string text = encode(reply);
-  const auto again = decode_pool_reply(text);
-  if (again.ok() != reply.ok() || encode(again) != text) std::abort();
-  if (!reply.ok() && again.error().code != reply.error().code) std::abort();
+  aqua::fuzz::check_request(packet, decode_pool_request);
+  aqua::fuzz::check_reply(packet, decode_pool_reply);
   return 0;
 }

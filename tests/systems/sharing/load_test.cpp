@@ -14,6 +14,7 @@
 #include "aqua/sharing/load_weights.hpp"
 #include "aqua/sharing/models.hpp"
 #include "aqua/sharing/shared_weights.hpp"
+#include "tests/base/open_emulated.hpp"
 #include "tests/keeper/keeper_process.hpp"
 #include "tests/systems/sharing/model_bytes.hpp"
 
@@ -72,18 +73,11 @@ class LoadedFromFiles : public ::testing::Test {
     EXPECT_NE(loaded.error().message.find(words), std::string::npos) << loaded.error().message;
     EXPECT_TRUE(list_models(keeper_.socket())->empty()) << "nothing is left of it";
   }
-  static Runtime open_runtime() {
-    return Runtime::open({.device = "emu:0",
-                          .coordinator = "none",
-                          .host_bytes = 2_MiB,
-                          .emulated = {.total_bytes = 16_MiB}})
-        .value();
-  }
 
   aqua::testing::TempDir directory_;
   test::KeeperProcess keeper_;
-  Runtime loader_ = open_runtime();
-  Runtime engine_ = open_runtime();
+  Runtime loader_ = test::open_emulated(16_MiB, 2_MiB);
+  Runtime engine_ = test::open_emulated(16_MiB, 2_MiB);
 };
 
 TEST_F(LoadedFromFiles, TensorsOfSeveralFilesAreThereByteForByte) {

@@ -16,6 +16,7 @@
 #include "aqua/sharing/models.hpp"
 #include "aqua/sharing/shared_weights.hpp"
 #include "aqua/sharing/weights_publisher.hpp"
+#include "tests/base/open_emulated.hpp"
 #include "tests/keeper/keeper_process.hpp"
 #include "tests/systems/sharing/small_model.hpp"
 #include "tests/systems/sharing/small_runtime.hpp"
@@ -38,11 +39,7 @@ std::uint64_t seed_of(unsigned model, unsigned version, std::uint32_t shard) {
 }
 
 Runtime open_large() {
-  return Runtime::open({.device = "emu:0",
-                        .coordinator = "none",
-                        .host_bytes = 2_MiB,
-                        .emulated = {.total_bytes = 256_MiB}})
-      .value();
+  return test::open_emulated(256_MiB, 2_MiB);
 }
 
 // The version whose bytes a shard has, all of them; 0: the version that it says is not theirs.

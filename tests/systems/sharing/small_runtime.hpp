@@ -9,17 +9,13 @@
 
 #include "aqua/result.hpp"
 #include "aqua/runtime.hpp"
+#include "tests/base/open_emulated.hpp"
 
 namespace aqua::sharing {
 
 // With room for a few small models. `hostile`: as EmulatedGpuOptions::hostile.
 [[nodiscard]] inline Runtime open_small(const std::string& device = "emu:0", bool hostile = false) {
-  constexpr std::size_t kMiB = std::size_t{1} << 20;
-  return Runtime::open({.device = device,
-                        .coordinator = "none",
-                        .host_bytes = 2 * kMiB,
-                        .emulated = {.total_bytes = 32 * kMiB, .hostile = hostile}})
-      .value();
+  return test::open_emulated(32 << 20, 2 << 20, hostile, device);
 }
 
 // It failed, with this code and these words in its message.

@@ -8,18 +8,14 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/base/must.hpp"
 #include "tests/tools/sim/traces.hpp"
 #include "tools/sim/input/spec_json.hpp"
 #include "tools/sim/report/comparison.hpp"
 
 namespace aqua::sim::test {
 
-template <typename T>
-T must(Result<T> result) {
-  EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message);
-  if (!result.ok()) std::abort();
-  return std::move(result).value();
-}
+using aqua::test::must;
 
 inline Scenario small_scenario() {
   Scenario scenario;

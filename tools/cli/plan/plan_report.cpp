@@ -5,21 +5,17 @@
 
 #include "base/concat.hpp"
 #include "tools/cli/plan/plan_command.hpp"
+#include "tools/report/text.hpp"
 
 namespace aqua::tool {
 namespace {
 
 using kv_stream::Policy;
 using nlohmann::json;
+using report::fixed;
 
 std::string_view name_of(std::size_t policy) {
   return to_string(static_cast<Policy>(policy));
-}
-
-std::string fixed(double value, int digits) {
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(digits) << value;
-  return std::move(out).str();
 }
 
 json side_json(const kv_stream::Side& side) {

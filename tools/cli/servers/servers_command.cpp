@@ -8,6 +8,7 @@
 #include "base/try.hpp"
 #include "tools/admin/operator.hpp"
 #include "tools/cli/coordinator_option.hpp"
+#include "tools/report/text.hpp"
 
 namespace aqua::tool {
 namespace {
@@ -17,12 +18,6 @@ constexpr const char* kAbout = R"(Usage: aqua servers [options]
 The servers whose coordinators know each other by etcd: their clients and groups, and what is lent
 on each. One is gone from here when its coordinator stops, or has been silent for --server-ttl.
 (docs/operate/servers.md))";
-
-std::string mib(std::uint64_t bytes) {
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(1) << static_cast<double>(bytes) / (1 << 20);
-  return out.str();
-}
 
 }  // namespace
 
@@ -40,7 +35,8 @@ std::string servers_table(const wire::Servers& all) {
   row("SERVER", "HOST", "CLIENTS", "GROUPS", "LENDS MiB", "IN USE MiB", "COORDINATOR");
   for (const wire::Server& server : all.servers) {
     row(server.name + (server.name == all.self ? " *" : ""), server.host, server.clients,
-        server.groups, mib(server.lent_bytes), mib(server.held_bytes), server.coordinator);
+        server.groups, report::mib(server.lent_bytes), report::mib(server.held_bytes),
+        server.coordinator);
   }
   out << "\n* this one" << (all.shared ? "" : "; it shares no etcd with others (--etcd)") << '\n';
   if (all.fault.empty()) return std::move(out).str();

@@ -9,12 +9,14 @@
 #include "base/try.hpp"
 #include "tools/cli/simulate/simulate_rows.hpp"
 #include "tools/cli/simulate/simulate_setup.hpp"
+#include "tools/report/text.hpp"
 #include "tools/sim/lending/elastic.hpp"
 
 namespace aqua::tool {
 namespace {
 
 using nlohmann::json;
+using report::fixed;
 
 struct Paging {
   const char* name;
@@ -39,12 +41,6 @@ double mean(const std::vector<double>& values, double from, double to) {
     ++count;
   }
   return count > 0 ? sum / count : 0;
-}
-
-std::string fixed(double value, int digits) {
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(digits) << value;
-  return std::move(out).str();
 }
 
 // What lent memory brings a context that is fetched for each token.

@@ -118,14 +118,8 @@ void row(std::ostringstream& out, const std::string& name, const auto&... column
   out << '\n';
 }
 
-std::string with_digits(double value, int behind_the_point) {
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(behind_the_point) << value;
-  return out.str();
-}
-
 std::string milliseconds(const Json& seconds) {
-  return seconds.is_number() ? with_digits(seconds.get<double>() * 1000, 1) : "-";
+  return seconds.is_number() ? report::fixed(seconds.get<double>() * 1000, 1) : "-";
 }
 
 void add_requests(std::ostringstream& out, Json& requests, std::size_t most) {
@@ -160,12 +154,12 @@ Result<std::string> render_top(const TopSources& sources, std::size_t most) {
   out << '\n';
   row(out, "moves", "done", "failed", "ms", "pause ms");
   for (const Json& kind : fleet.moves) {
-    row(out, concat("by ", text_in(kind, "kind")), with_digits(kind.at("done").get<double>(), 0),
-        with_digits(kind.at("failed").get<double>(), 0), milliseconds(kind.at("seconds")),
+    row(out, concat("by ", text_in(kind, "kind")), report::fixed(kind.at("done").get<double>(), 0),
+        report::fixed(kind.at("failed").get<double>(), 0), milliseconds(kind.at("seconds")),
         milliseconds(kind.at("pause_seconds")));
     for (const auto& [reason, count] : kind.at("failures").items())
-      out << "    " << printable(reason, kMostFault) << ": " << with_digits(count.get<double>(), 0)
-          << '\n';
+      out << "    " << printable(reason, kMostFault) << ": "
+          << report::fixed(count.get<double>(), 0) << '\n';
   }
   if (fleet.memory.is_object()) {
     out << '\n';

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <iomanip>
 #include <sstream>
 
 #include "base/text/escape_html.hpp"
 #include "tools/report/svg_plot.hpp"
+#include "tools/report/text.hpp"
 #include "tools/sim/report/metric_fields.hpp"
 #include "tools/sim/report/report.hpp"
 
@@ -15,12 +15,6 @@ constexpr const char* kScript = R"(
 document.querySelectorAll('input[data-series]').forEach(box=>box.addEventListener('change',()=>{
 document.querySelectorAll('.'+box.dataset.series).forEach(e=>e.style.display=box.checked?'':'none')}));
 )";
-
-std::string number(double value, int digits) {
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(digits) << value;
-  return out.str();
-}
 
 void legend(std::ostringstream& out, const Comparison& comparison) {
   out << "<p>";
@@ -43,9 +37,9 @@ void table(std::ostringstream& out, const Comparison& comparison) {
     out << "<tr><td>" << metric.words << "</td>";
     for (const PolicyRun& run : comparison.runs) {
       const Interval value = confidence(column(run, metric.field));
-      out << "<td>" << number(value.mean * metric.scale, metric.digits);
+      out << "<td>" << report::fixed(value.mean * metric.scale, metric.digits);
       if (run.metrics.size() > 1)
-        out << " ± " << number(value.half_width * metric.scale, metric.digits);
+        out << " ± " << report::fixed(value.half_width * metric.scale, metric.digits);
       out << "</td>";
     }
     out << "</tr>\n";

@@ -21,11 +21,6 @@ class Queues : public OnStandIn {
     device_.reset();
     device_ = open_kind("cuda", 16_MiB);
   }
-  std::unique_ptr<Event> recorded(Stream stream) {
-    auto event = device_->create_event().value();
-    EXPECT_OK(device_->record(*event, stream));
-    return event;
-  }
 
   std::vector<int> ran_;
 };
@@ -84,7 +79,7 @@ TEST_F(Queues, AWaitOutlivesItsEvent) {
   const Stream one = device_->create_stream().value();
   const Stream two = device_->create_stream().value();
   note(one, 1);
-  EXPECT_OK(device_->wait_event(two, *recorded(one)));
+  EXPECT_OK(device_->wait_event(two, *recorded(*device_, one)));
   note(two, 2);
   EXPECT_OK(device_->synchronize(two));
   EXPECT_EQ(ran_, (std::vector<int>{1, 2}));
@@ -93,7 +88,7 @@ TEST_F(Queues, AWaitOutlivesItsEvent) {
 TEST_F(Queues, PollingAnEventReachesIt) {
   const Stream stream = device_->create_stream().value();
   for (int i = 0; i < 100; ++i) note(stream, i);
-  const auto event = recorded(stream);
+  const auto event = recorded(*device_, stream);
   unsigned polls = 0;
   while (!device_->query(*event).value()) ++polls;
   EXPECT_EQ(ran_.size(), 100U);
@@ -157,7 +152,7 @@ TEST_F(Queues, AfterAFaultNothingMoreRunsInItsContext) {
       const Stream one = device_->create_stream().value();
       const Stream two = device_->create_stream().value();
       EXPECT_OK(device_->copy(aqua::device::one(place.base(), place.base() + 1_MiB, 64), one));
-      EXPECT_OK(device_->wait_event(two, *recorded(one)));
+      EXPECT_OK(device_->wait_event(two, *recorded(*device_, one)));
       note(two, 1);
       (void)driver_->gate(raw(two));
       (void)driver_->tolerate(true);
@@ -214,7 +209,7 @@ TEST_F(Queues, TheKernelsMemoryIsKnownFromItsListAlone) {
 TEST_F(Queues, UnderCaptureTheDriversAnswersAreGiven) {
   const Stream stream = device_->create_stream().value();
   const Stream other = device_->create_stream().value();
-  const auto outside = recorded(other);
+  const auto outside = recorded(*device_, other);
   const auto event = device_->create_event().value();
   (void)driver_->capture(raw(stream), true);
   EXPECT_OK(device_->record(*event, stream));
