@@ -103,20 +103,19 @@ struct Shape {
   friend void PrintTo(const Shape& shape, std::ostream* out) { *out << shape.name; }
 };
 const Shape shapes[] = {
-    {"opt_30b_sharegpt", "opt-30b", "sharegpt", "gh200", 3, 20, 400, 0.92},
+    {"opt_30b_sharegpt", "opt-30b", "sharegpt", "gh200", 3, 20, 400, 0.97},
     {"opt_13b_sharegpt_7_gb", "opt-13b", "sharegpt", "gh200", 7, 40, 200},
     {"llama_13b_alpaca", "llama-13b", "alpaca", "gh200", 3, 100, 1200},
-    {"opt_30b_alpaca_over_pcie", "opt-30b", "alpaca", "h100", 3, 100, 600, 0.95},
+    {"opt_30b_alpaca_over_pcie", "opt-30b", "alpaca", "h100", 3, 100, 600},
 };
 
 class Shapes : public ::testing::TestWithParam<Shape> {};
 INSTANTIATE_TEST_SUITE_P(SwappedLayers, Shapes, ::testing::ValuesIn(shapes),
                          ::testing::PrintToStringParamName());
 
-// The goal is 0.98 of the best of all. OPT-30B has its frames after some hundred iterations, in
-// which the fixed ones have theirs: a large share of these 400 requests, and a smaller one of those
-// of docs/plan/layer_swap.md. Over PCIe little is to be gained, and no less than what it had
-// without.
+// The goal is 0.98 of the best of all. OPT-30B with ShareGPT has 0.985, since it has its frames
+// after some hundred iterations, the fixed ones theirs from the first. Over PCIe, where little is
+// to be gained, too many layers away would cost much.
 TEST_P(Shapes, AdaptiveIsNearTheBestFixedExpansion) {
   const Shape shape = GetParam();
   Scenario scenario = pie_scenario(shape.model, shape.gb, shape.server);
