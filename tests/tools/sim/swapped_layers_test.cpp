@@ -103,7 +103,7 @@ struct Shape {
   friend void PrintTo(const Shape& shape, std::ostream* out) { *out << shape.name; }
 };
 const Shape shapes[] = {
-    {"opt_30b_sharegpt", "opt-30b", "sharegpt", "gh200", 3, 20, 400, 0.93},
+    {"opt_30b_sharegpt", "opt-30b", "sharegpt", "gh200", 3, 20, 400, 0.97},
     {"opt_13b_sharegpt_7_gb", "opt-13b", "sharegpt", "gh200", 7, 40, 200},
     {"llama_13b_alpaca", "llama-13b", "alpaca", "gh200", 3, 100, 1200},
     {"opt_30b_alpaca_over_pcie", "opt-30b", "alpaca", "h100", 3, 100, 600},
@@ -113,11 +113,9 @@ class Shapes : public ::testing::TestWithParam<Shape> {};
 INSTANTIATE_TEST_SUITE_P(SwappedLayers, Shapes, ::testing::ValuesIn(shapes),
                          ::testing::PrintToStringParamName());
 
-// The goal is 0.98 of the best of all, which these hold over NVLink-C2C but for OPT-30B: 12 of its
-// 48 frames are reckoned to be the fewest that bear no stall, 11 would serve more, and are not
-// tried. It has 0.932 with these 400 requests, and 0.976 with those of docs/plan/layer_swap.md,
-// where Llama-13B misses the goal as well, with 0.978.
-// Over PCIe, where little is to be gained, what it had without.
+// The goal is 0.98 of the best of all. OPT-30B with ShareGPT has 0.985, since it has its frames
+// after some hundred iterations, the fixed ones theirs from the first. Over PCIe, where little is
+// to be gained, too many layers away would cost much.
 TEST_P(Shapes, AdaptiveIsNearTheBestFixedExpansion) {
   const Shape shape = GetParam();
   Scenario scenario = pie_scenario(shape.model, shape.gb, shape.server);
@@ -135,9 +133,10 @@ TEST_P(Shapes, AdaptiveIsNearTheBestFixedExpansion) {
   EXPECT_GT(best, 1.05 * plain) << "there is nothing to gain";
   scenario.expansion.reset();
   const RunOutcome adaptive = play(scenario, "fcfs+pie", workload);
-  const double least = shape.least * (std::string_view(shape.server) == "gh200" ? best : plain);
-  EXPECT_GE(measure(adaptive, {}).throughput_tokens_s, least)
+  const double rate = measure(adaptive, {}).throughput_tokens_s;
+  EXPECT_GE(rate, shape.least * best)
       << "expansion " << adaptive.layers->expansion() << ", where " << best_expansion << " is best";
+  EXPECT_GE(rate, 0.98 * plain) << "it did harm";
 }
 
 // Plays iterations of a batch that fills whatever blocks there are, and of which more is wanted.

@@ -23,7 +23,7 @@ constexpr double kMostNoise = 0.1;  // that is believed: rates also move when th
 constexpr double kTelling = 2;      // times the least gain: more blocks that would show it
 constexpr double kSpare = 1.1;      // blocks kept beyond the most that were wanted
 constexpr std::uint64_t kLongWindows =
-    4;  // without want, or with stalls now and then, until that counts
+    4;  // without want, with stalls now and then or with none, until that counts
 constexpr std::uint64_t kMostPatience = 16;  // times probe_steps
 
 // What tokens a second rise by with more blocks. They themselves swing many times as far, with the
@@ -35,23 +35,9 @@ double rate_of(const StepMeasure& step) {
 }  // namespace
 
 std::string_view to_string(ExpansionReason reason) noexcept {
-  switch (reason) {
-    case ExpansionReason::start:
-      return "start";
-    case ExpansionReason::wanted:
-      return "wanted";
-    case ExpansionReason::stalls:
-      return "stalls";
-    case ExpansionReason::link:
-      return "link";
-    case ExpansionReason::unpaid:
-      return "unpaid";
-    case ExpansionReason::not_wanted:
-      return "not_wanted";
-    case ExpansionReason::applied:
-      return "applied";
-  }
-  return "start";
+  constexpr std::string_view names[] = {"start",  "wanted",     "stalls", "link",
+                                        "unpaid", "not_wanted", "applied"};
+  return names[static_cast<std::size_t>(reason)];
 }
 
 Expansion::Expansion(const ExpansionOptions& options)
@@ -153,10 +139,12 @@ void Expansion::conclude() {
   if (!first && (steps_ - changed_at_) % options_.window_steps != 0) return;
   if (4 * stalled > window_.size()) {  // nothing is concluded from a burst, unless it goes on
     unsure_ += 1;
+    calm_ = 0;
     if (unsure_ >= kLongWindows) yield_to_stalls(measured());
     return;
   }
   unsure_ = shrinks_ = 0;
+  calm_ = stalled == 0 ? calm_ + 1 : 0;
   const Times times = measured();
   learn(times);
   if (judge_trial(times) || give_back_unwanted()) return;
@@ -224,14 +212,19 @@ std::uint32_t Expansion::fewest_to_try(const Times& times) const {
   } else {
     fewest = std::max(fewest, fewest_that_fit(times, options_.stall_share));
   }
+  // The reckoning may be too careful by a frame or two: it takes every block to be used at once.
+  if (failure_ && failure_->stalled && calm_ >= kLongWindows &&
+      times.used > kNearlyAll * usable_blocks(frames_))
+    fewest = std::min(fewest, std::max(failed, frames_ - 1));
   return most_that_hold(std::min<double>(times.wanted, usable_blocks(fewest)));
 }
 
 void Expansion::yield_to_stalls(const Times& times) {
   learn(times);
-  fail(frames_);
+  fail(frames_, true);
   const std::uint32_t more = 1U << std::min(shrinks_++, 8U);
-  const std::uint32_t reckoned = std::max(frames_ + more, fewest_that_fit(times, 0));
+  const std::uint32_t reckoned =
+      std::max(frames_ + more, fewest_that_fit(times, options_.stall_share));
   change(std::min(reckoned, options_.layers), ExpansionReason::stalls);
 }
 
@@ -285,8 +278,9 @@ bool Expansion::judge_trial(const Times& times) {
     patience_ = options_.probe_steps;
     return false;
   }
-  // Blocks that gained nothing would not gain by being a few less.
-  fail(options_.goal == Goal::capacity ? before - 1 : frames_);
+  // Blocks that gained nothing would not gain by being a few less, unless layers waited for them.
+  const bool stalled = stalled_steps() > 0;
+  fail(options_.goal == Goal::capacity && !stalled ? before - 1 : frames_, stalled);
   change(before, ExpansionReason::unpaid);
   return true;
 }
@@ -327,14 +321,14 @@ void Expansion::change(std::uint32_t frames, ExpansionReason reason) {
   if (reason != ExpansionReason::wanted) trial_.reset();
   frames_ = frames;
   reason_ = reason;
-  unsure_ = 0;
+  unsure_ = calm_ = 0;
   window_.clear();
   changed_at_ = steps_;
 }
 
-void Expansion::fail(std::uint32_t frames) {
+void Expansion::fail(std::uint32_t frames, bool stalled) {
   if (failure_ && frames < failure_->frames) frames = failure_->frames;
-  failure_ = Failure{frames, reckoning_.seconds_per_block(), steps_ + patience_};
+  failure_ = Failure{frames, reckoning_.seconds_per_block(), steps_ + patience_, 0, stalled};
   patience_ = std::min(2 * patience_, kMostPatience * options_.probe_steps);
 }
 

@@ -11,8 +11,9 @@
 // beyond the noise, or, for `memory`, did not fall. That is what tokens a second rise by; tokens
 // themselves swing many times as far, with the lengths of the sequences that happen to run. It asks
 // for more after a window of stalls, by the same reckoning, and when fewer blocks were wanted for
-// long. What failed is tried again rarely, and ever more rarely. Told that the link has become
-// another one, it does not wait for stalls.
+// long. What failed is tried again rarely, and ever more rarely; what lies between frames that
+// stalled and a full pool that does not for long, one frame at a time. Told that the link has
+// become another one, it does not wait for stalls.
 //
 // Threads: not thread-safe; deterministic.
 // Errors: a call that fails changes nothing.
@@ -114,6 +115,7 @@ class Expansion {
     double seconds_per_block = 0;
     std::uint64_t until = 0;   // step
     std::uint32_t faster = 0;  // windows that fetched, in a row, with a faster link
+    bool stalled = false;      // rather than gained nothing
   };
   [[nodiscard]] Times measured() const;
   void learn(const Times& times);
@@ -131,7 +133,7 @@ class Expansion {
   [[nodiscard]] bool give_back_unwanted();
   void grow(const Times& times);
   void change(std::uint32_t frames, ExpansionReason reason);
-  void fail(std::uint32_t frames);
+  void fail(std::uint32_t frames, bool stalled = false);
 
   ExpansionOptions options_;
   std::uint32_t frames_;
@@ -146,6 +148,7 @@ class Expansion {
   std::uint64_t patience_;         // steps until the next failure is tried again
   std::uint32_t shrinks_ = 0;      // by stalls in a row
   std::uint64_t unsure_ = 0;       // windows in a row in which some steps stalled
+  std::uint64_t calm_ = 0;         // and in which none did
   std::uint32_t most_wanted_ = 0;  // since wanted_since_
   std::uint64_t wanted_since_ = 0;
 };

@@ -20,7 +20,7 @@ struct SixLayers {
       StepMeasure m;
       m.blocks_used = expansion.usable_blocks(frames);
       m.blocks_wanted = 10'000;
-      m.compute_seconds = 6;
+      m.compute_seconds = compute_seconds;
       m.stall_seconds = stall;
       m.fetched_blocks = swapped * m.blocks_used;
       m.fetch_seconds = static_cast<double>(m.fetched_blocks) * seconds_per_block;
@@ -32,6 +32,7 @@ struct SixLayers {
     }
   }
   Expansion expansion = *Expansion::create({.layers = 6, .blocks = 600});
+  double compute_seconds = 6;
   std::vector<std::string> events;
 };
 
@@ -45,6 +46,44 @@ TEST(Expansion, ReplaysTheEventsOfFigure5) {
   six.serve(1000, 0.0018, 2, 0);  // no stall, and yet it is not tried again: the link is as slow
   EXPECT_THAT(six.events,
               ::testing::ElementsAre("1 away: wanted", "2 away: wanted", "1 away: stalls"));
+}
+
+// Of four frames by reckoning a seventieth is missing, which counts as no stall on the way down.
+TEST(Expansion, WhatCountsAsNoStallOnTheWayDownDoesSoOnTheWayBack) {
+  SixLayers six;
+  six.serve(100, 0, 0, 0);
+  six.serve(100, 0.0005, 2, 0);
+  six.serve(16, 0.00169, 5, 0.5);
+  EXPECT_THAT(six.events,
+              ::testing::ElementsAre("1 away: wanted", "3 away: wanted", "2 away: stalls"));
+}
+
+// By reckoning four frames stall, as three did.
+TEST(Expansion, FramesBetweenThoseThatStalledAndThoseThatDoNotAreTried) {
+  SixLayers six;
+  six.serve(100, 0, 0, 0);
+  six.serve(100, 0.0005, 2, 0);
+  six.serve(16, 0.0018, 5, 0.5);
+  six.serve(63, 0.0018, 2, 0);
+  EXPECT_EQ(six.expansion.frames(), 5U) << "not at once";
+  six.serve(1, 0.0018, 2, 0);
+  six.serve(900, 0.0018, 4, 0);  // four frames do not; three are not tried again
+  EXPECT_THAT(six.events, ::testing::ElementsAre("1 away: wanted", "3 away: wanted",
+                                                 "1 away: stalls", "2 away: wanted"));
+}
+
+// A few steps that stalled are no reason to go back by itself.
+TEST(Expansion, WhereWhatGainedNothingStalledAFewLessBlocksAreTried) {
+  SixLayers six;
+  six.serve(100, 0, 0, 0);
+  six.serve(100, 0.0005, 2, 0);
+  six.compute_seconds = 14;
+  six.serve(14, 0.0005, 5, 0);
+  six.serve(2, 0.0005, 5, 0.7);
+  six.compute_seconds = 6;
+  six.serve(900, 0.0005, 2, 0);
+  EXPECT_THAT(six.events, ::testing::ElementsAre("1 away: wanted", "3 away: wanted",
+                                                 "1 away: unpaid", "2 away: wanted"));
 }
 
 // Blocks that lie in more pieces take longer each, also on a link that is as it was.
