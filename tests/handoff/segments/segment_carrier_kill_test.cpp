@@ -191,13 +191,12 @@ TEST_F(KilledSegmentCarrier, NoCallWaitsForAStoppedKeeper) {
   ASSERT_EQ(giver->ask("delivered"), "recalled");
   ASSERT_EQ(giver->ask("carry b 1 6 77"), "ok");
   ASSERT_EQ(taker->ask("take 1"), "b");
-  const pid_t keeper = keeper_.process().pid();
-  ::kill(keeper, SIGSTOP);
+  keeper_.process().stop();
   EXPECT_EQ(giver->ask("recall"), "ok");
   EXPECT_EQ(taker->ask("confirm"), "ok");
   EXPECT_EQ(taker->ask("check"), "ok");
   EXPECT_EQ(taker->ask("finish"), "ok");
-  ::kill(keeper, SIGCONT);
+  keeper_.process().signal(SIGCONT);
   EXPECT_EQ(giver->ask("delivered"), "confirmed") << "it was taken";
 }
 

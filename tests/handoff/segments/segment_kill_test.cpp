@@ -181,12 +181,11 @@ TEST_F(KilledSegments, NoCallOfAnEngineWaitsForAStoppedKeeper) {
   const Peer writer = open();
   const Peer reader = open();
   const std::string name = writer->ask("write 7 6");
-  const pid_t keeper = keeper_.process().pid();
-  ::kill(keeper, SIGSTOP);
+  keeper_.process().stop();
   EXPECT_EQ(writer->ask("post 8 6"), "ok");
   EXPECT_EQ(reader->ask("begin " + name), "ok");
   writer->post("committed");
-  ::kill(keeper, SIGCONT);
+  keeper_.process().signal(SIGCONT);
   EXPECT_TRUE(is_name(writer->answer()));
 }
 

@@ -201,7 +201,7 @@ TEST_F(Replicas, WithoutAKeeperGenerationGoesOnUnprotected) {
 TEST_F(Replicas, AStoppedKeeperDelaysNoStep) {
   ReplicaStage stage(keeper_.socket());
   stage.replicate();
-  keeper_.process().signal(SIGSTOP);
+  keeper_.process().stop();
   Ids ids;
   for (std::uint32_t i = 0; i < 40; ++i) {
     ids.push_back(i);

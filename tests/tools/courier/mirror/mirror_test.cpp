@@ -168,7 +168,7 @@ TEST(ImpatientMirror, GivesUpOnAKeeperThatIsStoppedAndLetsGoOfWhatItOffered) {
   Client a(servers.keeper_of_a().socket());
   a.say(segment_wire::Join{});
   EXPECT_TRUE(eventually([&] { return servers.courier_of_a()->ask("up") == "2"; }));
-  servers.keeper_of_b().process().signal(SIGSTOP);
+  servers.keeper_of_b().process().stop();
   const SegmentName name = a.commit(1, 100);
   EXPECT_TRUE(eventually([&] { return servers.courier_of_a()->ask("lost") != "0"; }));
   a.say(segment_wire::Drop{name.number, name.generation});
