@@ -188,7 +188,7 @@ class Bench {
   std::vector<std::uint32_t> targets_;
 };
 
-nlohmann::json report(const char* name, std::size_t streams, double bytes,
+nlohmann::json row_of(const char* name, std::size_t streams, double bytes,
                       const std::vector<double>& seconds, const std::vector<double>& memcpy_s) {
   const auto gbps = [&](double s) { return bytes / s / 1e9; };
   const auto pairs = bench::ratios(memcpy_s, seconds);
@@ -245,9 +245,9 @@ int main(int argc, char** argv) {
       gather.push_back(g);
       scatter.push_back(s);
     }
-    json["results"].push_back(report("memcpy", streams, bytes, plain, plain));
-    json["results"].push_back(report("gather", streams, bytes, gather, plain));
-    json["results"].push_back(report("scatter", streams, bytes, scatter, plain));
+    json["results"].push_back(row_of("memcpy", streams, bytes, plain, plain));
+    json["results"].push_back(row_of("gather", streams, bytes, gather, plain));
+    json["results"].push_back(row_of("scatter", streams, bytes, scatter, plain));
   }
   json["host_seconds_prepare_and_post"] = bench::median(bench.host_seconds);
   std::printf("prepare and post take %.3f ms of the caller's thread\n",
