@@ -33,6 +33,7 @@ template <typename Member>
 template <typename Member>
 [[nodiscard]] std::vector<int> pidfds_of(const std::map<std::uint64_t, Member>& members) {
   std::vector<int> fds;
+  fds.reserve(members.size());
   for (const auto& [number, member] : members) fds.push_back(member.process.pidfd());
   return fds;
 }
