@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from closed_within import ClosedWithin
 from conftest import PACKAGE
 from device import DEVICE
 from stream_ranks import (
@@ -226,6 +227,14 @@ half.layer(0)
 print("half", flush=True)
 sys.stdin.read()
 """
+
+
+def test_a_runtime_that_closes_frees_no_memory_below_a_call(runtime, keeper, monkeypatch):
+    within = ClosedWithin(monkeypatch, runtime, "aqua_streamer_admit", "streamers")
+    rank = Rank(runtime, keeper.socket, DECODE, ready=0)
+    rank.streamer.admit("prefill", 1)
+    within.join()
+    assert runtime.closed and not within.freed_within
 
 
 def test_what_was_kept_survives_a_sender_that_is_killed_and_half_a_sequence_does_not(

@@ -161,20 +161,14 @@ class Streamer(Locked):
             attempt=uint32(attempt, "attempt"),
         )
         handle = StreamOutHandle()
-        error = lib.aqua_streamer_stream_out(self._handle, options, handle)
+        self._call(lib.aqua_streamer_stream_out, options, handle)
         del keep
-        if error:
-            raise_error(error)
         return StreamOut(self, handle)
 
     def admit(self, group: str, sequences: int) -> None:
         """There is room for so many more sequences of this group: to be said anew for each of which
         finish() has returned True. A later attempt of a sequence has the room of the first."""
-        error = lib.aqua_streamer_admit(
-            self._handle, text(group), uint32(sequences, "sequences")
-        )
-        if error:
-            raise_error(error)
+        self._call(lib.aqua_streamer_admit, text(group), uint32(sequences, "sequences"))
 
     def arrived(self, wanted: Optional[Callable[[int], bool]] = None) -> List[Arrived]:
         """Sequences that have come since the last call. One that is told again is of a higher
@@ -200,9 +194,7 @@ class Streamer(Locked):
         count = ctypes.c_size_t()
         function = WantedFunction(ask) if wanted is not None else WantedFunction(0)  # NULL
         with self._lock:
-            error = lib.aqua_streamer_arrived(self._handle, function, None, rows, count)
-            if error:
-                raise_error(error)
+            self._call(lib.aqua_streamer_arrived, function, None, rows, count)
             self._untold += [Arrived._from_c(rows[i].contents) for i in range(count.value)]
             if raised:
                 raise raised[0]
@@ -215,13 +207,11 @@ class Streamer(Locked):
         cannot be mapped here now, call again."""
         keep, address, count = to_uint32(blocks)
         handle = StreamInHandle()
-        error = lib.aqua_streamer_stream_in(
-            self._handle, size(sequence, "sequence", _UINT64), address, count,
+        self._call(
+            lib.aqua_streamer_stream_in, size(sequence, "sequence", _UINT64), address, count,
             native_stream(stream), handle,
         )
         del keep
-        if error:
-            raise_error(error)
         return StreamIn(self, handle)
 
     def finish(self, sequence: int, stream: Stream = 0) -> bool:
@@ -229,11 +219,10 @@ class Streamer(Locked):
         gets it again. True: arrived() had told of it. False: it had not, of its highest attempt;
         what has come of that is given up, and there is room for another in its place already."""
         arrived = ctypes.c_int()
-        error = lib.aqua_streamer_finish(
-            self._handle, size(sequence, "sequence", _UINT64), native_stream(stream), arrived
+        self._call(
+            lib.aqua_streamer_finish, size(sequence, "sequence", _UINT64), native_stream(stream),
+            arrived,
         )
-        if error:
-            raise_error(error)
         return arrived.value != 0
 
     def superseded(self) -> List[int]:
@@ -242,10 +231,8 @@ class Streamer(Locked):
         sequences = ctypes.POINTER(ctypes.c_uint64)()
         count = ctypes.c_size_t()
         with self._lock:
-            error = lib.aqua_streamer_superseded(self._handle, sequences, count)
-            if not error:
-                return sequences[: count.value]
-        raise_error(error)
+            self._call(lib.aqua_streamer_superseded, sequences, count)
+            return sequences[: count.value]
 
     def cut_off(self) -> List[CutOff]:
         """Attempts that do not come, since the last call, each once: a rank that streams them ended,
@@ -255,11 +242,9 @@ class Streamer(Locked):
         rows: Any = ctypes.POINTER(ctypes.POINTER(CCutOff))()
         count = ctypes.c_size_t()
         with self._lock:
-            error = lib.aqua_streamer_cut_off(self._handle, rows, count)
-            if not error:
-                each = [rows[i].contents for i in range(count.value)]
-                return [CutOff(one.sequence, one.attempt) for one in each]
-        raise_error(error)
+            self._call(lib.aqua_streamer_cut_off, rows, count)
+            each = [rows[i].contents for i in range(count.value)]
+            return [CutOff(one.sequence, one.attempt) for one in each]
 
     def wait(self, patience_ms: int) -> bool:
         """Waits, without the GIL, until there is news since the last call: room, something that
@@ -274,9 +259,7 @@ class Streamer(Locked):
 
     def status(self) -> StreamerStatus:
         c: Any = CStreamerStatus()
-        error = lib.aqua_streamer_get_status(self._handle, c)
-        if error:
-            raise_error(error)
+        self._call(lib.aqua_streamer_get_status, c)
         return StreamerStatus(
             connected=bool(c.connected), keeper_error=c.keeper_error.decode("utf-8", "replace"),
             refused=int(c.refused), error=c.error.decode("utf-8", "replace"),
