@@ -74,7 +74,7 @@ Result<Ticket> LayerPool::Impl::fetch(AquaTensor& tensor, BlockList blocks, Stre
   AQUA_TRY(check_transfer("fetch", blocks, tensor, offset));
   const auto count = static_cast<std::uint32_t>(blocks.size());
   if (count == 0) return Ticket::join({});
-  AQUA_TRY(others_.run_after(stream));  // as offload(); and nothing is forgotten for a refused call
+  AQUA_TRY(others_.run_after(stream));
   const auto places = first_blocks(count);
   const auto split = away_.split(blocks);
   AQUA_ASSIGN(const Pin source,

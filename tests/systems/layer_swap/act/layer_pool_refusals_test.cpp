@@ -164,7 +164,8 @@ TEST_F(LayerPoolRefusals, CallsOnAStreamUnderCapture) {
   expect_whole();
 }
 
-// Its frames have the only bytes of what a step has written, until the layers go out.
+// Its frames have the only bytes of what a step has written, until the layers go out: offload()
+// saves them first.
 TEST_F(LayerPoolRefusals, TransfersOfFifoOnAStreamUnderCapture) {
   open(128_MiB, "fifo");
   const Stream stream = engine_->stream();
@@ -172,8 +173,10 @@ TEST_F(LayerPoolRefusals, TransfersOfFifoOnAStreamUnderCapture) {
   AquaTensor tensor = *runtime_->allocate({.bytes = pool().packed_bytes(1)});
   device::Device& device = detail::Internals::impl(*runtime_).device();
   device::pretend_capture(device, stream);
+  const std::uint64_t copies = runtime_->status().copies.each;
   expect(pool().fetch(tensor, one, stream), Code::failed_precondition, "captured");
   expect(pool().offload(one, tensor, stream), Code::failed_precondition, "captured");
+  EXPECT_EQ(runtime_->status().copies.each, copies) << "nothing is posted";
   device::pretend_capture(device, {});
   expect_whole();
 }
