@@ -35,9 +35,9 @@ double rate_of(const StepMeasure& step) {
 }  // namespace
 
 std::string_view to_string(ExpansionReason reason) noexcept {
-  constexpr std::string_view names[] = {"start",  "wanted",     "stalls", "link",
-                                        "unpaid", "not_wanted", "applied"};
-  return names[static_cast<std::size_t>(reason)];
+  constexpr std::string_view kNames[] = {"start",  "wanted",     "stalls", "link",
+                                         "unpaid", "not_wanted", "applied"};
+  return kNames[static_cast<std::size_t>(reason)];
 }
 
 Expansion::Expansion(const ExpansionOptions& options)
