@@ -176,7 +176,8 @@ void check_allowed(int port, const Answer& answer, Role role, std::string_view s
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const Tokens tokens;
-  static World* const open = new World("");  // NOLINT: its threads run to the end
+  // Their threads run to the end.
+  static World* const open = new World("");
   static World* const guarded = new World(tokens.file);
   if (size == 0) return 0;
   const unsigned who = static_cast<std::uint8_t>(data[0] - '0') % 5;
