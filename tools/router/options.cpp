@@ -6,6 +6,7 @@
 #include "base/concat.hpp"
 #include "base/read_file.hpp"
 #include "base/try.hpp"
+#include "tools/access/host.hpp"
 #include "tools/report/text.hpp"
 
 namespace aqua::router {
@@ -13,10 +14,6 @@ namespace {
 
 Error wrong(std::string_view option, std::string_view what) {
   return Error{Code::invalid_argument, concat(option, ": ", what)};
-}
-
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
 // "HOST:PORT", an IPv6 host in brackets.
@@ -29,7 +26,8 @@ Result<void> read_listen(RouterOptions& options) {
       colon == text.npos ? std::nullopt : report::parse_number<int>(text.substr(colon + 1));
   if (host.empty() || !port || *port < 0 || *port > 65535)
     return wrong("--listen", concat(report::shown(text), ": expected HOST:PORT"));
-  if (!is_loopback(host) && options.server.gate.tokens.empty() && !options.server.gate.open) {
+  const bool is_local = access::is_loopback(std::string_view(text).substr(0, colon));
+  if (!is_local && options.server.gate.tokens.empty() && !options.server.gate.open) {
     return wrong("--listen", concat(report::shown(text),
                                     " is reached from elsewhere: give --tokens FILE, or --open"));
   }
