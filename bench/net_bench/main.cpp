@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What couriers move from one keeper to another over loopback, against OpenSSL alone over as many
 // connections: parcels that are closed at one keeper until their taker at the other one has
-// finished them, and their giver was told.
+// finished them, and their giver was told. And what it costs that KV lies in blocks (blocks.hpp).
 #include <poll.h>
 
 #include <CLI/CLI.hpp>
@@ -18,6 +18,7 @@
 #include "harness.hpp"
 #include "must.hpp"
 #include "net_bench/bare_tls.hpp"
+#include "net_bench/blocks.hpp"
 #include "report/goal.hpp"
 #include "report/report_file.hpp"
 #include "samples.hpp"
@@ -94,6 +95,35 @@ void give(KeeperSide& side, unsigned parcels, std::uint64_t bytes, unsigned at_o
   }
 }
 
+// A courier on each side, which carry what "prefill" gives in these pools to "decode".
+class Couriers {
+ public:
+  Couriers(const std::string& binary, const CourierFiles& files, const Keeper& a, const Keeper& b,
+           const std::vector<std::string>& pools, unsigned connections)
+      : address_("127.0.0.1:" + std::to_string(free_port())),
+        to_(binary, files.config("b", b.socket(),
+                                 {{"listen", {{"address", address_}, {"peers", {"a.test"}}}}})),
+        from_(binary, files.config("a", a.socket(), {{"carry", routes(pools, connections)}})) {}
+
+ private:
+  [[nodiscard]] Json routes(const std::vector<std::string>& pools, unsigned connections) const {
+    Json all = Json::array();
+    for (const std::string& pool : pools) {
+      all.push_back({{"pool", pool},
+                     {"from", "prefill"},
+                     {"to", "decode"},
+                     {"peer", "b.test"},
+                     {"address", address_},
+                     {"parcels", kWindow},
+                     {"connections", connections}});
+    }
+    return all;
+  }
+
+  const std::string address_;
+  const CourierProcess to_, from_;
+};
+
 class Bench {
  public:
   Bench(const std::string& keeper, std::string courier, const std::string& certificates,
@@ -117,24 +147,16 @@ class Bench {
                                           " connections, over OpenSSL alone",
                                       Bound::at_least, 0.8, row["of_bare"].get<double>()));
     }
+    report["blocks"] = in_blocks();
+    report["goals"].push_back(judge("blocks of 16 KiB, over one large buffer of as many bytes",
+                                    Bound::at_least, 0.9,
+                                    report["blocks"]["of_whole"].get<double>()));
     return report;
   }
 
  private:
   void measure(Json& report, unsigned connections, std::uint64_t bytes) {
-    const std::string address = "127.0.0.1:" + std::to_string(free_port());
-    const CourierProcess to(
-        courier_, files_.config("b", b_.socket(),
-                                {{"listen", {{"address", address}, {"peers", {"a.test"}}}}}));
-    const CourierProcess from(courier_, files_.config("a", a_.socket(),
-                                                      {{"carry",
-                                                        {{{"pool", "net"},
-                                                          {"from", "prefill"},
-                                                          {"to", "decode"},
-                                                          {"peer", "b.test"},
-                                                          {"address", address},
-                                                          {"parcels", kWindow},
-                                                          {"connections", connections}}}}}));
+    const Couriers couriers(courier_, files_, a_, b_, {"net"}, connections);
     KeeperSide giver = must(KeeperSide::join(a_.socket(), "net", "prefill", {}));
     KeeperSide taker = must(KeeperSide::join(b_.socket(), "net", "decode", {}));
     const unsigned at_once = kWindow * connections;
@@ -161,6 +183,15 @@ class Bench {
                 connections, static_cast<unsigned>(bytes / kMiB), median(carried) / 1e6,
                 median(bare) / 1e6, median(ratios(carried, bare)));
     std::fflush(stdout);
+  }
+
+  [[nodiscard]] Json in_blocks() const {
+    const Couriers couriers(courier_, files_, a_, b_, {kBlocksPool, kWholePool}, 1);
+    Json row = measure_blocks(a_.socket(), b_.socket(), rounds_);
+    std::printf("64 MiB from cache to cache: in blocks of 16 KiB %6.0f MB/s, as one %6.0f: %.2f\n",
+                row["blocks_bytes_per_s"].get<double>() / 1e6,
+                row["whole_bytes_per_s"].get<double>() / 1e6, row["of_whole"].get<double>());
+    return row;
   }
 
   const std::string courier_;

@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups whose members are on several servers: real coordinators, members and etcd, of which each
-// is killed, stopped or cut off.
+// Groups whose members are on several servers: real coordinators, members and etcd.
 #include "coordinator/servers/shared_groups.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "base/concat.hpp"
 #include "base/ids.hpp"
 #include "coordinator/etcd/client.hpp"
 #include "coordinator/servers/keys.hpp"
 #include "groups/book.hpp"
-#include "tests/coordinator/daemon_process.hpp"
 #include "tests/coordinator/etcd/etcd_cluster.hpp"
 #include "tests/coordinator/member_process.hpp"
+#include "tests/coordinator/servers/shared_groups_fixture.hpp"
 #include "tests/southbound/peers.hpp"
 #include "tools/admin/operator.hpp"
 
@@ -27,50 +22,6 @@ namespace aqua::testing {
 namespace {
 
 using groups::Group;
-using groups::State;
-
-// A server: its coordinator.
-struct Server {
-  Server(const std::string& etcd, const std::string& name, const std::string& ttl)
-      : daemon({"--etcd", etcd, "--server", name, "--server-ttl", ttl}) {
-    EXPECT_TRUE(eventually([&] {
-      const auto all = admin::fetch_servers(daemon.address());
-      return all.ok() && all->fault.empty();
-    }));
-  }
-  template <typename Is>
-  [[nodiscard]] bool sees(Is&& is) const {
-    return eventually([&] {
-      const auto all = admin::fetch_groups(daemon.address());
-      return all.ok() && all->groups.size() == 1 && is(all->groups.front());
-    });
-  }
-  DaemonProcess daemon;
-};
-
-struct SharedGroups : ::testing::Test {
-  void SetUp() override {
-    if (etcd_program().empty()) GTEST_SKIP() << "no etcd here: scripts/setup check";
-    etcd.emplace(1);
-    start("600000");
-  }
-  // Servers live for ten minutes without a sign, but where b is to be taken for gone: on a machine
-  // that is busy one may well be late by seconds.
-  void start(const std::string& ttl_of_b) {
-    a.emplace(etcd->urls(), "a", "600000");
-    b.emplace(etcd->urls(), "b", ttl_of_b);
-    first.emplace(a->daemon.address(), 0);
-    second.emplace(b->daemon.address(), 1);
-    first->runs(1, 0);
-    second->runs(1, 1);
-  }
-  static bool runs_in(const Group& group, groups::Term term) {
-    return group.state == State::running && group.term == term;
-  }
-  std::optional<EtcdCluster> etcd;
-  std::optional<Server> a, b;
-  std::optional<MemberProcess> first, second;  // of a and of b
-};
 
 TEST_F(SharedGroups, EveryServerSeesTheSame) {
   for (const Server* server : {&*a, &*b}) {
@@ -81,38 +32,6 @@ TEST_F(SharedGroups, EveryServerSeesTheSame) {
   }
 }
 
-TEST_F(SharedGroups, AMemberThatDiesIsFollowedByAStandbyOfAnotherServer) {
-  MemberProcess spare(a->daemon.address(), kStandby);
-  second->kill();
-  spare.runs(2, 1);
-  first->runs(2, 0);
-  EXPECT_TRUE(b->sees([](const Group& group) { return runs_in(group, 2); }));
-}
-
-TEST_F(SharedGroups, ACoordinatorThatComesBackLosesNoMember) {
-  for (const bool killed : {true, false}) {
-    if (killed) {
-      b->daemon.kill();
-    } else {
-      EXPECT_EQ(b->daemon.stop(), 0);
-    }
-    b->daemon.start();
-    EXPECT_TRUE(b->sees([&](const Group& group) {
-      return runs_in(group, 1) && !group.members.at(second->id).silent;
-    }));
-  }
-  EXPECT_TRUE(a->sees([](const Group& group) { return runs_in(group, 1); }));
-}
-
-TEST_F(SharedGroups, ADeathWhileItsCoordinatorIsAwayIsHeardOfAfterwards) {
-  MemberProcess spare(a->daemon.address(), kStandby);
-  b->daemon.kill();
-  second->kill();
-  b->daemon.start();
-  spare.runs(2, 1);
-  first->runs(2, 0);
-}
-
 TEST_F(SharedGroups, TheOperatorEndsOneFromAnywhere) {
   const auto all = admin::fetch_groups(b->daemon.address());
   ASSERT_TRUE(all.ok() && all->groups.size() == 1);
@@ -121,22 +40,6 @@ TEST_F(SharedGroups, TheOperatorEndsOneFromAnywhere) {
     const auto seen = admin::fetch_groups(a->daemon.address());
     return seen.ok() && seen->groups.empty();
   }));
-}
-
-TEST_F(SharedGroups, WithoutEtcdNothingChangesAndTheGroupGoesOn) {
-  MemberProcess spare(a->daemon.address(), kStandby);
-  etcd->kill(0);
-  second->kill();
-  // Somebody hears that nothing can be changed: only then was there time enough to do so wrongly.
-  EXPECT_TRUE(eventually([&] {
-    const auto all = admin::fetch_groups(a->daemon.address());
-    return all.ok() && !all->groups.empty() &&
-           !admin::end_group(a->daemon.address(), all->groups.front().id).ok();
-  }));
-  EXPECT_TRUE(a->sees([](const Group& group) { return runs_in(group, 1); }));
-  etcd->start(0);
-  spare.runs(2, 1);
-  first->runs(2, 0);
 }
 
 TEST_F(SharedGroups, AGroupOfABackupIsEnded) {
@@ -218,39 +121,6 @@ TEST(SharedGroupsStore, KnowsABackupThatOthersHaveChangedMeanwhile) {
   const auto read = store.read();
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_TRUE((*read)->empty());
-}
-
-struct SharedGroupsOfShortLives : SharedGroups {
-  void SetUp() override {
-    if (etcd_program().empty()) GTEST_SKIP() << "no etcd here: scripts/setup check";
-    etcd.emplace(1);
-    start("6000");
-  }
-};
-
-TEST_F(SharedGroupsOfShortLives, AServerThatDiesIsFollowedByAStandbyOfAnother) {
-  MemberProcess spare(a->daemon.address(), kStandby);
-  b->daemon.kill();
-  second->kill();
-  spare.runs(2, 1);
-  first->runs(2, 0);
-  EXPECT_TRUE(a->sees([&](const Group& group) { return !group.members.contains(second->id); }));
-}
-
-TEST_F(SharedGroupsOfShortLives, WhoIsCutOffIsReplacedAndHearsOfItWhenItIsBack) {
-  MemberProcess spare(a->daemon.address(), kStandby);
-  b->daemon.process().stop();  // its member runs on, in the former term
-  spare.runs(2, 1);
-  first->runs(2, 0);
-  b->daemon.process().signal(SIGCONT);
-  EXPECT_TRUE(b->sees([&](const Group& group) {
-    return runs_in(group, 2) && !group.members.contains(second->id);
-  }));
-  EXPECT_EQ(second->process.read_line(), "replaced");
-  EXPECT_TRUE(eventually([&] {
-    const auto all = admin::fetch_servers(a->daemon.address());
-    return all.ok() && all->servers.size() == 2;
-  }));
 }
 
 }  // namespace

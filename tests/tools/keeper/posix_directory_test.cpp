@@ -1,28 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// A log on a real disk, whose processes are killed.
+// A log on a real disk.
 #include "tools/keeper/disk/posix_directory.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <csignal>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <mutex>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "base/unique_fd.hpp"
+#include "tests/tools/keeper/log_on_disk.hpp"
 #include "tools/keeper/disk/blob_log.hpp"
 
 namespace {
@@ -45,32 +41,6 @@ extern "C" int fsync(int fd) {
 
 namespace aqua::keeper::test {
 namespace {
-
-constexpr BlobLogOptions kOptions{.most_bytes = 1 << 20, .file_bytes = 1 << 16};
-
-class LogOnDisk : public ::testing::Test {
- protected:
-  LogOnDisk() : parent_(::testing::TempDir() + "blob_log.XXXXXX") {
-    EXPECT_NE(::mkdtemp(parent_.data()), nullptr);
-    path_ = parent_ + "/log";
-  }
-  ~LogOnDisk() override { std::filesystem::remove_all(parent_); }
-
-  [[nodiscard]] Result<BlobLog> open() const {
-    auto directory = open_log_directory(path_);
-    if (!directory.ok()) return directory.error();
-    return BlobLog::open(*std::move(directory), kOptions);
-  }
-
-  std::string parent_, path_;
-};
-
-// What round `round` puts: its number, in every word, so that a mixture shows.
-std::vector<std::byte> stamped(std::uint64_t round) {
-  std::vector<std::uint64_t> words(1 + round % 4000, round);
-  const auto bytes = std::as_bytes(std::span(words));
-  return {bytes.begin(), bytes.end()};
-}
 
 TEST_F(LogOnDisk, IsOfItsUserAlone) {
   auto log = open();
@@ -186,54 +156,6 @@ TEST_F(LogOnDisk, GivesBackTheRoomOfWhatWasErased) {
   ASSERT_TRUE(log->sync().ok());
   EXPECT_LT(on_disk(), kBody + kBody / 2);
   EXPECT_EQ(*log->read("second"), std::vector<std::byte>(kBody, std::byte{1}));
-}
-
-TEST_F(LogOnDisk, ItsProcessKilledAtRandomLosesNothingThatItSaidWasSynced) {
-  std::mt19937_64 random(11);
-  std::uint64_t round = 0, acknowledged = 0;
-  for (int life = 0; life < 30; ++life) {
-    std::array<int, 2> pipe{};
-    ASSERT_EQ(::pipe(pipe.data()), 0);
-    const pid_t child = ::fork();
-    if (child == 0) {
-      auto log = open();
-      while (log.ok()) {
-        ++round;
-        if (!log->put("blob " + std::to_string(round % 5), stamped(round)).ok()) break;
-        if (!log->sync().ok()) break;
-        if (::write(pipe[1], &round, sizeof(round)) != sizeof(round)) break;
-      }
-      ::_exit(1);
-    }
-    ::close(pipe[1]);
-    const std::uint64_t last = acknowledged + 1 + random() % 40;
-    while (acknowledged < last) {
-      ASSERT_EQ(::read(pipe[0], &acknowledged, sizeof(acknowledged)),
-                ssize_t{sizeof(acknowledged)});
-    }
-    ::kill(child, SIGKILL);
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(status));
-    while (::read(pipe[0], &acknowledged, sizeof(acknowledged)) == ssize_t{sizeof(acknowledged)}) {
-    }
-    ::close(pipe[0]);
-
-    auto log = open();
-    ASSERT_TRUE(log.ok()) << log.error().message;
-    round = acknowledged;
-    for (const std::string& name : log->names()) {
-      const auto bytes = log->read(name);
-      ASSERT_TRUE(bytes.ok()) << bytes.error().message;
-      std::uint64_t found = 0;
-      std::memcpy(&found, bytes->data(), sizeof(found));
-      EXPECT_EQ(*bytes, stamped(found));
-      EXPECT_EQ(name, "blob " + std::to_string(found % 5));
-      EXPECT_GT(found + 5, acknowledged) << "an older one than was acknowledged";
-      round = std::max(round, found);
-    }
-    EXPECT_EQ(log->names().size(), std::min<std::uint64_t>(round, 5));
-  }
 }
 
 }  // namespace

@@ -4,54 +4,23 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <algorithm>
-#include <cstdlib>
+#include <cstdint>
 #include <map>
-#include <random>
+#include <vector>
 
 #include "tests/southbound/peers.hpp"
 #include "tests/systems/kv_stream/act/replica_stage.hpp"
-#include "tests/tools/courier/two_servers.hpp"
-#include "tests/tools/keeper/keeper_disk_fixture.hpp"
+#include "tests/tools/courier/mirror/mirrored.hpp"
 
 namespace aqua {
 namespace {
 
 using keeper::test::Client;
 using test::ids_of;
+using test::Mirrored;
 using test::ReplicaStage;
 using test::value_of;
 using testing::eventually;
-
-class Mirrored : public ::testing::Test {
- protected:
-  static std::unique_ptr<Client> client_of(test::KeeperProcess& keeper) {
-    auto client = std::make_unique<Client>(keeper.socket());
-    client->say(segment_wire::Join{});
-    return client;
-  }
-  // What is called so at `a` is at `b`, with the bytes of this stamp.
-  bool is_copied(const SegmentName& original, std::uint64_t stamp) {
-    const auto client = client_of(servers_.keeper_of_b());
-    for (const SegmentStatus& row : client->rows()) {
-      const auto& of = row.copy_of;  // an earlier keeper there may have given the same numbers
-      if (!of || of->number != original.number || of->generation != original.generation) continue;
-      if (row.name.bytes != original.bytes || row.name.digest != original.digest) continue;
-      EXPECT_EQ(of->server, "a.test");
-      EXPECT_FALSE(row.on_disk);
-      return client->has(row.name, stamp);
-    }
-    return false;
-  }
-  std::size_t copies() {
-    const auto rows = client_of(servers_.keeper_of_b())->rows();
-    return static_cast<std::size_t>(
-        std::count_if(rows.begin(), rows.end(),
-                      [](const SegmentStatus& row) { return row.copy_of.has_value(); }));
-  }
-
-  test::TwoServers servers_;
-};
 
 TEST_F(Mirrored, WhatIsKeptIsCopiedByteForByteUntilItIsDropped) {
   servers_.mirror();
@@ -184,68 +153,6 @@ TEST(ImpatientMirror, GivesUpOnAKeeperThatIsStoppedAndLetsGoOfWhatItOffered) {
   EXPECT_TRUE(eventually([&] {
     const auto rows = b.rows();
     return rows.size() == 1 && rows[0].copy_of && rows[0].copy_of->number == next.number;
-  }));
-}
-
-class KilledMirror : public Mirrored, public ::testing::WithParamInterface<std::string> {};
-INSTANTIATE_TEST_SUITE_P(At, KilledMirror,
-                         ::testing::Values("a_copy", "a_send", "b_commit", "b_landed", "b_forget"),
-                         [](const auto& step) { return step.param; });
-TEST_P(KilledMirror, LosesAndLeavesNothing) {
-  servers_.mirror();
-  const auto a = client_of(servers_.keeper_of_a());
-  const SegmentName gone = a->commit(1, 100);
-  EXPECT_TRUE(eventually([&] { return is_copied(gone, 1); }));
-  const bool of_a = GetParam().starts_with("a_");
-  const auto& courier = of_a ? servers_.courier_of_a() : servers_.courier_of_b();
-  ASSERT_EQ(courier->ask("stop-at " + GetParam().substr(2)), "ok");
-  a->say(segment_wire::Drop{gone.number, gone.generation});
-  const SegmentName next = a->commit(2, 3'000'000);
-  ASSERT_EQ(courier->answer(), "at " + GetParam().substr(2));
-  if (of_a) {
-    servers_.kill_a();
-    servers_.start_a();
-  } else {
-    servers_.kill_b();
-    servers_.start_b();
-  }
-  EXPECT_TRUE(eventually([&] { return is_copied(next, 2) && copies() == 1; }));
-}
-
-// AQUA_COURIER_KILLS=200 for the full suite.
-TEST_F(Mirrored, CouriersKilledAtRandomLoseAndLeaveNothing) {
-  servers_.mirror();
-  std::mt19937 random(11);
-  const auto one_of = [&](std::uint32_t n) { return std::uint32_t(random() % n); };
-  const char* const wanted = std::getenv("AQUA_COURIER_KILLS");
-  const int kills = wanted == nullptr ? 8 : std::atoi(wanted);
-  const auto a = client_of(servers_.keeper_of_a());
-  std::map<std::uint64_t, std::pair<SegmentName, std::uint64_t>> kept;
-  std::uint64_t stamp = 0;
-  for (int kill = 0; kill < kills; ++kill) {
-    for (std::uint32_t changes = 1 + one_of(6); changes != 0; --changes) {
-      if (!kept.empty() && one_of(2) == 0) {
-        const auto gone = std::next(kept.begin(), one_of(std::uint32_t(kept.size())));
-        a->say(segment_wire::Drop{gone->first, gone->second.first.generation});
-        a->say(segment_wire::GiveUp{gone->first});
-        kept.erase(gone);
-      } else {
-        const SegmentName name = a->commit(++stamp, 1 + one_of(3'000'000));
-        kept[name.number] = {name, stamp};
-      }
-    }
-    if (one_of(2) == 0) {
-      servers_.kill_a();
-      servers_.start_a();
-    } else {
-      servers_.kill_b();
-      servers_.start_b();
-    }
-  }
-  EXPECT_TRUE(eventually([&] {
-    return copies() == kept.size() && std::all_of(kept.begin(), kept.end(), [&](const auto& one) {
-             return is_copied(one.second.first, one.second.second);
-           });
   }));
 }
 

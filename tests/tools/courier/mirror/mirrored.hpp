@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two servers, the keeper of one of which has copies of what the other's keeps. Needs what
+// two_servers.hpp does.
+//
+// Threads: one.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "tests/tools/courier/two_servers.hpp"
+#include "tests/tools/keeper/keeper_disk_fixture.hpp"
+
+namespace aqua::test {
+
+class Mirrored : public ::testing::Test {
+ protected:
+  static std::unique_ptr<keeper::test::Client> client_of(KeeperProcess& keeper) {
+    auto client = std::make_unique<keeper::test::Client>(keeper.socket());
+    client->say(segment_wire::Join{});
+    return client;
+  }
+  // What is called so at `a` is at `b`, with the bytes of this stamp.
+  bool is_copied(const SegmentName& original, std::uint64_t stamp) {
+    const auto client = client_of(servers_.keeper_of_b());
+    for (const SegmentStatus& row : client->rows()) {
+      const auto& of = row.copy_of;  // an earlier keeper there may have given the same numbers
+      if (!of || of->number != original.number || of->generation != original.generation) continue;
+      if (row.name.bytes != original.bytes || row.name.digest != original.digest) continue;
+      EXPECT_EQ(of->server, "a.test");
+      EXPECT_FALSE(row.on_disk);
+      return client->has(row.name, stamp);
+    }
+    return false;
+  }
+  std::size_t copies() {
+    const auto rows = client_of(servers_.keeper_of_b())->rows();
+    return static_cast<std::size_t>(
+        std::count_if(rows.begin(), rows.end(),
+                      [](const SegmentStatus& row) { return row.copy_of.has_value(); }));
+  }
+
+  TwoServers servers_;
+};
+
+}  // namespace aqua::test
