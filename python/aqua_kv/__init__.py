@@ -53,6 +53,7 @@ from .kv_stream import (
     StreamOut,
     Streamer,
     WrittenTokens,
+    to_metrics,
 )
 from .layer_pool import LayerPlane, LayerPool
 from .layer_status import LayerPoolChange, LayerPoolStatus
@@ -86,5 +87,5 @@ __all__ = [
     "StreamGroup", "StreamIn", "StreamOut", "Streamer", "StreamerStatus", "TensorPages", "Ticket",
     "Tier", "TierStatus", "Undelivered", "WeightTensor", "WrittenTokens", "__version__",
     "cancel_parcel", "has_feature", "library_path", "library_version", "move_quota",
-    "publish_weights", "release_quarantined", "remove_pool",
+    "publish_weights", "release_quarantined", "remove_pool", "to_metrics",
 ]

@@ -23,6 +23,7 @@ from aqua_kv._c import streamer_structs as _streamer_structs
 from aqua_kv._c import structs as _structs
 from aqua_kv._c import weights_structs as _weights_structs
 from aqua_kv._library import lib
+from aqua_kv.kv_stream import metrics
 
 INCLUDE = Path(os.environ.get("AQUA_INCLUDE", Path(__file__).parents[2] / "include"))
 HEADERS = [*sorted((INCLUDE / "aqua/c").glob("*.h")), INCLUDE / "aqua/aqua_emulated.h"]
@@ -248,6 +249,12 @@ def test_the_defaults_of_a_producer_are_the_headers():
     assert [*vars(ours.rise).values(), *vars(ours.settle).values(), ours.settle_ms,
             ours.min_ms_between_flips, ours.headroom] == numbers
     assert ours.min_offer_bytes == int(shifted) << int(by)
+
+
+def test_metrics_of_streams_and_replicas_have_the_headers_names():
+    names = re.compile(r'"(aqua_engine_\w+)"')
+    named = names.findall((INCLUDE / "aqua/kv_stream/metrics.hpp").read_text())
+    assert named and names.findall(Path(metrics.__file__).read_text()) == named
 
 
 def test_a_code_of_a_newer_library_is_still_an_error(monkeypatch):

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -233,3 +234,29 @@ def test_without_its_keeper_a_worker_goes_on_unprotected(stage, keeper):
     stage.step(7, list(range(10)))
     assert replicator.unprotected() == [7] and replicator.status().error
     assert stage.has(7, list(range(10)))
+
+
+def test_its_status_is_written_as_metrics(stage):
+    status = replace(
+        stage.replicate().status(), connected=False, sequences=5, unprotected=2, most_lag=11,
+        copied_bytes=100, rewritten_bytes=30, packs_committed=4, packs_failed=1,
+        steps_unprotected=6, kept_bytes=80)
+    assert aqua_kv.to_metrics(status) == (
+        "# TYPE aqua_engine_replicas_connected gauge\n"
+        "aqua_engine_replicas_connected 0\n"
+        "# TYPE aqua_engine_replica_sequences gauge\n"
+        'aqua_engine_replica_sequences{state="protected"} 3\n'
+        'aqua_engine_replica_sequences{state="unprotected"} 2\n'
+        "# TYPE aqua_engine_replica_lag_tokens gauge\n"
+        "aqua_engine_replica_lag_tokens 11\n"
+        "# TYPE aqua_engine_replica_steps_unprotected_total counter\n"
+        "aqua_engine_replica_steps_unprotected_total 6\n"
+        "# TYPE aqua_engine_replica_packs_total counter\n"
+        'aqua_engine_replica_packs_total{outcome="committed"} 4\n'
+        'aqua_engine_replica_packs_total{outcome="failed"} 1\n'
+        "# TYPE aqua_engine_replica_copied_bytes_total counter\n"
+        'aqua_engine_replica_copied_bytes_total{what="new"} 70\n'
+        'aqua_engine_replica_copied_bytes_total{what="rewritten"} 30\n'
+        "# TYPE aqua_engine_replica_kept_bytes gauge\n"
+        "aqua_engine_replica_kept_bytes 80\n"
+    )

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -281,3 +282,14 @@ def test_without_its_keeper_it_says_so(prefill, keeper):
     with pytest.raises(aqua_kv.Error) as raised:  # by whichever of its two connections ends last
         until(prefill.streamer, prefill.begin(7).ready)
     assert raised.value.code is Code.UNAVAILABLE
+
+
+def test_its_status_is_written_as_metrics(prefill):
+    status = replace(prefill.streamer.status(), refused=1, arrived=2, cut_off=3)
+    assert aqua_kv.to_metrics(status) == (
+        "# TYPE aqua_engine_streams_total counter\n"
+        'aqua_engine_streams_total{what="arrived"} 2\n'
+        'aqua_engine_streams_total{what="cut_off"} 3\n'
+        "# TYPE aqua_engine_stream_parcels_refused_total counter\n"
+        "aqua_engine_stream_parcels_refused_total 1\n"
+    )

@@ -21,11 +21,16 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import (
     KVConnectorMetadata,
     KVConnectorRole,
 )
+from vllm.distributed.kv_transfer.kv_connector.v1.metrics import (
+    KVConnectorPromMetrics,
+    KVConnectorStats,
+)
 
 from ..kv_stream import KvShape, Parallelism, StreamGroup, Streamer
 from ..runtime import Runtime
 from .attachment import Attachment
 from .kv_planes import KvPlanes, planes_of
+from .stream_metrics import StreamCounts, StreamPromMetrics, StreamStats
 from .stream_options import StreamOptions
 from .stream_scheduler import AquaConnectorMetadata, DecodeScheduler, PrefillScheduler
 from .stream_worker import Receiver, Sender
@@ -73,6 +78,7 @@ class AquaConnector(KVConnectorBase_V1):
         self._planes: Optional[KvPlanes] = None
         self._sender: Optional[Sender] = None
         self._receiver: Optional[Receiver] = None
+        self._counts = StreamCounts()
 
     # --- in workers ---------------------------------------------------------------------------
 
@@ -201,6 +207,12 @@ class AquaConnector(KVConnectorBase_V1):
     def get_block_ids_with_load_errors(self) -> Set[int]:
         return self._receiver.load_errors() if self._receiver is not None else set()
 
+    def get_kv_connector_stats(self) -> Optional[KVConnectorStats]:
+        """Since the last call; vLLM's comes right behind get_finished()."""
+        if self._attachment is None:  # the scheduler's
+            return None
+        return self._counts.since_last(self._attachment.streamer)
+
     def shutdown(self) -> None:
         for end in (self._sender, self._receiver, self._attachment, self._runtime):
             if end is not None:
@@ -211,6 +223,21 @@ class AquaConnector(KVConnectorBase_V1):
     def requires_piecewise_for_cudagraph(cls, extra_config: Dict[str, Any]) -> bool:
         """Layers are streamed between graphs."""
         return True
+
+    # --- where vLLM logs, and answers /metrics ------------------------------------------------
+
+    @classmethod
+    def build_kv_connector_stats(
+        cls, data: Optional[Dict[str, Any]] = None
+    ) -> Optional[KVConnectorStats]:
+        return StreamStats(dict(data or {}))
+
+    @classmethod
+    def build_prom_metrics(
+        cls, vllm_config: Any, metric_types: Dict[Any, Any], labelnames: List[str],
+        per_engine_labelvalues: Dict[int, List[object]],
+    ) -> Optional[KVConnectorPromMetrics]:
+        return StreamPromMetrics(vllm_config, metric_types, labelnames, per_engine_labelvalues)
 
     # --- in the scheduler ---------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from vllm_interface import (  # noqa: F401  (theirs is a fixture)
 
 INTERFACE = [
     "distributed/kv_transfer/kv_connector/v1/base.py",
+    "distributed/kv_transfer/kv_connector/v1/metrics.py",
     "v1/kv_offload/base.py", "v1/kv_offload/config.py", "v1/metrics/cache_hit_source.py",
     f"{LOADER}/__init__.py", f"{LOADER}/base_loader.py", f"{LOADER}/utils.py",
     "model_executor/utils.py", "model_executor/layers/quantization/base_config.py",

@@ -38,6 +38,21 @@ def test_its_metadata_is_of_their_kind(theirs):
 
 
 @pytest.mark.parametrize(
+    "name, base", [("StreamStats", "KVConnectorStats"), ("StreamPromMetrics", "KVConnectorPromMetrics")]
+)
+def test_its_metrics_are_of_their_kind(theirs, name, base):
+    ours = classes((PACKAGE / "aqua_kv/vllm/stream_metrics.py").read_text())[name]
+    text = theirs.text(f"{CONNECTORS}/v1/metrics.py")
+    there = methods(classes(text)[base])
+    assert [ast.unparse(each) for each in ours.bases] == [base]
+    for method, own in methods(ours).items():
+        check_alike(own, there[method])
+    # They raise NotImplementedError in the base.
+    assert {n for n, m in there.items() if "NotImplementedError" in ast.unparse(m)} <= set(methods(ours))
+    assert "self._counter_cls = metric_types[Counter]" in text
+
+
+@pytest.mark.parametrize(
     "name, used",
     [
         ("SchedulerOutput", ["scheduled_new_reqs", "scheduled_cached_reqs", "num_scheduled_tokens",

@@ -9,7 +9,7 @@ import json
 import sys
 import time
 from types import SimpleNamespace
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 import numpy as np
 from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorRole
@@ -44,16 +44,19 @@ class CacheTensor:
 
 class Worker:
     def __init__(self, engine: "Engine", rank: int) -> None:
+        stage, tensor_rank = divmod(rank, engine.ranks)
         self.rank, self.runtime = rank, engine.runtime
         self.size = engine.size
         self.heads = 1 if engine.latents else HEADS // engine.ranks
-        self.first_head = 0 if engine.latents else rank * self.heads
+        self.first_head = 0 if engine.latents else tensor_rank * self.heads
+        first_layer = sum(engine.stages[:stage])
+        self.layers = range(first_layer, first_layer + engine.stages[stage])  # of the model's
         self.heads_first = engine.heads_first
         order = (self.heads, self.size) if self.heads_first else (self.size, self.heads)
         self.physical = (BLOCKS, *order, 2 * DIM)
         self.caches: Dict[str, CacheTensor] = {}
         self.names = [f"model.layers.{i}.self_attn.attn" for i in range(LAYERS)]
-        for name in self.names:
+        for name in self.names[self.layers.start : self.layers.stop]:
             memory = emulated.allocate(self.runtime, int(np.prod(self.physical)))
             array = memory.array(self.physical)
             head = 2 * DIM * (self.size if self.heads_first else 1)
@@ -96,7 +99,7 @@ class Worker:
 
     def wrong(self, blocks: List[int], tokens: int, prompt: int) -> int:
         count = 0
-        for layer in range(LAYERS):
+        for layer in self.layers:
             cache, values = self.read(layer), self.values(layer, tokens, prompt)
             for token in range(tokens):
                 have = cache[blocks[token // self.size], token % self.size]
@@ -120,34 +123,42 @@ def output_of(**given: Any) -> Any:
 class Engine:
     def __init__(
         self, role: str, keeper: str, directory: str, patience_s: int = 60, sequences: int = 8,
-        in_parts: bool = False, latents: bool = False,
+        in_parts: bool = False, latents: bool = False, stage_layers: Tuple[int, ...] = (),
+        peer_stage_layers: Tuple[int, ...] = (), replica: int = 0,
     ) -> None:
-        own, self.peer = (PREFILL, DECODE) if role == "kv_producer" else (DECODE, PREFILL)
+        """`stage_layers`: of each pipeline stage; empty: one stage. `replica`: which of several
+        data-parallel engines this is, where their ranks are counted together."""
+        own, peer = (PREFILL, DECODE) if role == "kv_producer" else (DECODE, PREFILL)
+        self.peer = {**peer, "stage_layers": peer_stage_layers}
+        self.stage_layers, self.stages = stage_layers, stage_layers or (LAYERS,)
         self.role, self.keeper = role, keeper
         self.patience_s, self.sequences, self.in_parts = patience_s, sequences, in_parts
         self.size, self.ranks = own["block_size"], own["tensor_parallel_size"]
         self.heads_first = own is DECODE
+        self.first_rank = replica * len(self.stages) * self.ranks
         self.latents = latents  # one head, which every rank has whole
         spec = SimpleNamespace(max_tp_shards=1 if latents else None)
         self.groups = SimpleNamespace(kv_cache_groups=[SimpleNamespace(kv_cache_spec=spec)])
         self.runtime = aqua_kv.Runtime.open(
             device="emu:0", coordinator="none", host_bytes=1 << 20, socket_directory=directory)
         self.scheduler = AquaConnector(self.config(0), KVConnectorRole.SCHEDULER, self.groups)
-        self.workers = [Worker(self, rank) for rank in range(self.ranks)]
+        self.workers = [Worker(self, rank) for rank in range(len(self.stages) * self.ranks)]
 
     def config(self, rank: int) -> Any:
         return SimpleNamespace(
             kv_transfer_config=SimpleNamespace(
                 kv_role=self.role,
                 kv_connector_extra_config={"aqua": {
-                    "name": "small", "peer": self.peer, "keeper": self.keeper, "device": "emu:0",
+                    "name": "small", "peer": self.peer, "stage_layers": self.stage_layers,
+                    "keeper": self.keeper, "device": "emu:0",
                     "parcel_bytes": 1 << 16, "patience_s": self.patience_s,
                     "sequences": self.sequences,
                 }},
             ),
             cache_config=SimpleNamespace(block_size=self.size),
             parallel_config=SimpleNamespace(
-                tensor_parallel_size=self.ranks, pipeline_parallel_size=1, rank=rank,
+                tensor_parallel_size=self.ranks, pipeline_parallel_size=len(self.stages),
+                rank=self.first_rank + rank,
                 use_ubatching=self.in_parts, data_parallel_size=1,
                 prefill_context_parallel_size=1, decode_context_parallel_size=1),
         )
@@ -163,7 +174,9 @@ class Engine:
             connector = worker.connector
             connector.handle_preemptions(meta)
             connector.bind_connector_metadata(meta)
-            for layer in range(layers if output.num_scheduled_tokens else 0):
+            for layer in worker.layers:
+                if layer >= layers or not output.num_scheduled_tokens:
+                    break
                 connector.wait_for_layer_load(worker.names[layer])
                 compute(worker, layer)
                 connector.save_kv_layer(

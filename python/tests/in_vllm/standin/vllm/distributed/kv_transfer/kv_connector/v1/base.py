@@ -5,6 +5,11 @@ import enum
 from abc import ABC, abstractmethod
 from typing import Any, Dict, List, Optional, Set, Tuple
 
+from vllm.distributed.kv_transfer.kv_connector.v1.metrics import (
+    KVConnectorPromMetrics,
+    KVConnectorStats,
+)
+
 
 class KVConnectorRole(enum.Enum):
     SCHEDULER = 0
@@ -68,6 +73,9 @@ class KVConnectorBase_V1(ABC):
     def shutdown(self) -> None:
         return None
 
+    def get_kv_connector_stats(self) -> Optional[KVConnectorStats]:
+        return None
+
     @abstractmethod
     def get_num_new_matched_tokens(
         self, request: Any, num_computed_tokens: int
@@ -85,6 +93,19 @@ class KVConnectorBase_V1(ABC):
         self, request: Any, block_ids: List[int]
     ) -> Tuple[bool, Optional[Dict[str, Any]]]:
         return False, None
+
+    @classmethod
+    def build_kv_connector_stats(
+        cls, data: Optional[Dict[str, Any]] = None
+    ) -> Optional[KVConnectorStats]:
+        return None
+
+    @classmethod
+    def build_prom_metrics(
+        cls, vllm_config: Any, metric_types: Dict[Any, Any], labelnames: List[str],
+        per_engine_labelvalues: Dict[int, List[object]],
+    ) -> Optional[KVConnectorPromMetrics]:
+        return None
 
     @classmethod
     def requires_piecewise_for_cudagraph(cls, extra_config: Dict[str, Any]) -> bool:
