@@ -173,7 +173,8 @@ class AQUA_API LayerPool {
   // Has the stream wait until the layer's blocks of `reads` are at its planes, which it returns.
   //   invalid_argument     another layer is next
   //   failed_precondition  no step was begun, or the layer before has not ended, or has copies to
-  //                        begin yet (end_layer())
+  //                        begin yet (end_layer()); or the layer is streamed, and the stream is
+  //                        being captured into a graph
   //   data_loss            as said above; the step cannot go on: discard()
   // and with `fifo`, which moves layers here, those of end_layer(): call it again.
   [[nodiscard]] Result<std::span<std::byte* const>> begin_layer(std::uint32_t layer);
