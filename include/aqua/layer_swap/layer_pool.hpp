@@ -248,8 +248,8 @@ class AQUA_API LayerPool {
   [[nodiscard]] Result<bool> adapt(layer_swap::BlockPool& blocks, Stream stream);
 
   // Ends the step and the change that are under way, if any are, and empties every block, also
-  // after data_loss: release() every sequence of the BlockPool, whose KV is gone. With `fifo`
-  // layers are at other addresses afterwards. Waits as resize() does.
+  // after data_loss: release() each of BlockPool::sequences(), whose KV is gone. With `fifo` layers
+  // are at other addresses afterwards. Waits as resize() does.
   //   resource_exhausted   host memory has no room for what is away; free some, call it again
   //   failed_precondition  a change of frames could not be undone: destroy this
   [[nodiscard]] Result<void> discard();
