@@ -179,8 +179,9 @@ class AQUA_API LayerPool {
   // and with `fifo`, which moves layers here, those of end_layer(): call it again.
   [[nodiscard]] Result<std::span<std::byte* const>> begin_layer(std::uint32_t layer);
   // The layer's kernels are launched. Errors as begin_layer()'s, and
-  //   unavailable          what is away is to move, and pins that others hold delay it. After this
-  //                        and any code but those nothing is lost: call it again for this layer
+  //   unavailable          what is away has moved, and pins that others hold on its old place were
+  //                        not released for 5 s. After this and any code but those nothing is
+  //                        lost: call it again for this layer
   [[nodiscard]] Result<void> end_layer(std::uint32_t layer);
   // Returns the step's number, from 1 on. failed_precondition: not every layer has ended, or
   // the last has copies to begin yet.
@@ -218,7 +219,7 @@ class AQUA_API LayerPool {
   // waits: for the kernels of the steps so far, for whole layers that are copied, and for mappings.
   // After an error nothing has changed, but after data_loss.
   //   unavailable          some of the memory is lent: Runtime::reclaim() it, which the call with a
-  //                        BlockPool does by itself. Or what is away is to move, as of end_layer()
+  //                        BlockPool does by itself. Or what is away has moved, as of end_layer()
   //   invalid_argument     fewer than 3, more than there are layers, or too many for the memory
   //   failed_precondition  within a step, or while a change with a BlockPool is under way
   //   resource_exhausted   host memory has no room for the exits of what is to be away
