@@ -62,6 +62,10 @@ class Runtime::Impl final : private southbound::Listener {
 
   [[nodiscard]] device::Device& device() noexcept { return *device_; }
   [[nodiscard]] device::Device& host_device() noexcept { return host_->device(); }
+  // Of the host tier, page-locked so far: none but for a GPU.
+  [[nodiscard]] std::size_t pinned_bytes() const noexcept {
+    return pinning_ ? pinning_->pinned_bytes() : 0;
+  }
   [[nodiscard]] tensor::TensorTable& table() noexcept { return *table_; }
   [[nodiscard]] runtime::Lender& lender() noexcept { return lender_; }
   [[nodiscard]] runtime::CallbackQueue& callbacks() noexcept { return callbacks_; }

@@ -137,12 +137,13 @@ AQUA_CALL aqua_error* aqua_layer_pool_begin_step(aqua_layer_pool pool, aqua_stre
                                                  const uint32_t* writes, size_t write_count);
 /* From now on the stream has the layer's blocks of `reads` at its planes. No host thread waits.
  *   invalid_argument     another layer is next
- *   failed_precondition  no step was begun, or the layer before has not ended
+ *   failed_precondition  no step was begun, or the layer before has not ended; or the layer is
+ *                        streamed, and the stream is in a graph's capture
  *   data_loss            the step cannot go on: discard
  * and with the schedule "fifo", which moves layers here, the errors of end_layer(). */
 AQUA_CALL aqua_error* aqua_layer_pool_begin_layer(aqua_layer_pool pool, uint32_t layer);
 /* The layer's kernels are launched. Errors as those of aqua_layer_pool_begin_layer(), and
- *   unavailable          what is away is to move, and pins that others hold delay it
+ *   unavailable          what is away has moved, and pins on its old place were not released for 5 s
  * After this error, and any other but those, nothing is lost: call it again for this layer. */
 AQUA_CALL aqua_error* aqua_layer_pool_end_layer(aqua_layer_pool pool, uint32_t layer);
 /* *step is the step's number, from 1 on. `load` may be NULL. failed_precondition: not every layer

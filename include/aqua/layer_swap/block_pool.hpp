@@ -88,6 +88,8 @@ class AQUA_API BlockPool {
   // No block past usable_blocks() is held.
   [[nodiscard]] bool vacated() const { return past_end_ == 0; }
   [[nodiscard]] std::uint32_t free_blocks() const;  // that allocate() would give
+  // Those that hold blocks, by number: what a layer that is lost has lost.
+  [[nodiscard]] std::vector<SequenceId> sequences() const;
   // In the order of the sequence's tokens; of none, nothing.
   [[nodiscard]] std::vector<BlockId> blocks_of(SequenceId sequence) const;
 

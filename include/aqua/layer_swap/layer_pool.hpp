@@ -173,13 +173,15 @@ class AQUA_API LayerPool {
   // Has the stream wait until the layer's blocks of `reads` are at its planes, which it returns.
   //   invalid_argument     another layer is next
   //   failed_precondition  no step was begun, or the layer before has not ended, or has copies to
-  //                        begin yet (end_layer())
+  //                        begin yet (end_layer()); or the layer is streamed, and the stream is
+  //                        being captured into a graph
   //   data_loss            as said above; the step cannot go on: discard()
   // and with `fifo`, which moves layers here, those of end_layer(): call it again.
   [[nodiscard]] Result<std::span<std::byte* const>> begin_layer(std::uint32_t layer);
   // The layer's kernels are launched. Errors as begin_layer()'s, and
-  //   unavailable          what is away is to move, and pins that others hold delay it. After this
-  //                        and any code but those nothing is lost: call it again for this layer
+  //   unavailable          what is away has moved, and pins that others hold on its old place were
+  //                        not released for 5 s. After this and any code but those nothing is
+  //                        lost: call it again for this layer
   [[nodiscard]] Result<void> end_layer(std::uint32_t layer);
   // Returns the step's number, from 1 on. failed_precondition: not every layer has ended, or
   // the last has copies to begin yet.
@@ -217,7 +219,7 @@ class AQUA_API LayerPool {
   // waits: for the kernels of the steps so far, for whole layers that are copied, and for mappings.
   // After an error nothing has changed, but after data_loss.
   //   unavailable          some of the memory is lent: Runtime::reclaim() it, which the call with a
-  //                        BlockPool does by itself. Or what is away is to move, as of end_layer()
+  //                        BlockPool does by itself. Or what is away has moved, as of end_layer()
   //   invalid_argument     fewer than 3, more than there are layers, or too many for the memory
   //   failed_precondition  within a step, or while a change with a BlockPool is under way
   //   resource_exhausted   host memory has no room for the exits of what is to be away
@@ -247,8 +249,8 @@ class AQUA_API LayerPool {
   [[nodiscard]] Result<bool> adapt(layer_swap::BlockPool& blocks, Stream stream);
 
   // Ends the step and the change that are under way, if any are, and empties every block, also
-  // after data_loss: release() every sequence of the BlockPool, whose KV is gone. With `fifo`
-  // layers are at other addresses afterwards. Waits as resize() does.
+  // after data_loss: release() each of BlockPool::sequences(), whose KV is gone. With `fifo` layers
+  // are at other addresses afterwards. Waits as resize() does.
   //   resource_exhausted   host memory has no room for what is away; free some, call it again
   //   failed_precondition  a change of frames could not be undone: destroy this
   [[nodiscard]] Result<void> discard();

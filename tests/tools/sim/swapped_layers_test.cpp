@@ -99,11 +99,10 @@ struct Shape {
   const char* server;
   double gb, rate;
   std::uint64_t requests;
-  double least = 0.98;  // of the best of all fixed numbers of frames
   friend void PrintTo(const Shape& shape, std::ostream* out) { *out << shape.name; }
 };
 const Shape shapes[] = {
-    {"opt_30b_sharegpt", "opt-30b", "sharegpt", "gh200", 3, 20, 400, 0.97},
+    {"opt_30b_sharegpt", "opt-30b", "sharegpt", "gh200", 3, 20, 400},
     {"opt_13b_sharegpt_7_gb", "opt-13b", "sharegpt", "gh200", 7, 40, 200},
     {"llama_13b_alpaca", "llama-13b", "alpaca", "gh200", 3, 100, 1200},
     {"opt_30b_alpaca_over_pcie", "opt-30b", "alpaca", "h100", 3, 100, 600},
@@ -113,9 +112,8 @@ class Shapes : public ::testing::TestWithParam<Shape> {};
 INSTANTIATE_TEST_SUITE_P(SwappedLayers, Shapes, ::testing::ValuesIn(shapes),
                          ::testing::PrintToStringParamName());
 
-// The goal is 0.98 of the best of all. OPT-30B with ShareGPT has 0.985, since it has its frames
-// after some hundred iterations, the fixed ones theirs from the first. Over PCIe, where little is
-// to be gained, too many layers away would cost much.
+// The best of all have their frames from the first iteration on, adaptive ones after some hundred.
+// Over PCIe, where little is to be gained, too many layers away would cost much.
 TEST_P(Shapes, AdaptiveIsNearTheBestFixedExpansion) {
   const Shape shape = GetParam();
   Scenario scenario = pie_scenario(shape.model, shape.gb, shape.server);
@@ -134,8 +132,8 @@ TEST_P(Shapes, AdaptiveIsNearTheBestFixedExpansion) {
   scenario.expansion.reset();
   const RunOutcome adaptive = play(scenario, "fcfs+pie", workload);
   const double rate = measure(adaptive, {}).throughput_tokens_s;
-  EXPECT_GE(rate, shape.least * best)
-      << "expansion " << adaptive.layers->expansion() << ", where " << best_expansion << " is best";
+  EXPECT_GE(rate, 0.98 * best) << "expansion " << adaptive.layers->expansion() << ", where "
+                               << best_expansion << " is best";
   EXPECT_GE(rate, 0.98 * plain) << "it did harm";
 }
 

@@ -176,6 +176,12 @@ void BlockPool::finish_resize() {
   resizing_ = false;
 }
 
+std::vector<SequenceId> BlockPool::sequences() const {
+  std::vector<SequenceId> all;
+  for (const auto& [id, sequence] : sequences_) all.push_back(id);
+  return all;
+}
+
 std::vector<BlockId> BlockPool::blocks_of(SequenceId sequence) const {
   const auto found = sequences_.find(sequence);
   return found == sequences_.end() ? std::vector<BlockId>{} : found->second.blocks;

@@ -235,10 +235,6 @@ double Expansion::enough_used() const {
   return std::max(before, std::min(kNearlyAll * usable_blocks(frames_), kOtherFill * before));
 }
 
-bool Expansion::fills(const Times& times, double used_before) const {
-  return times.used < kNearlyAll * usable_blocks(frames_) && times.used > kStillFills * used_before;
-}
-
 // Whether a quarter more blocks still raise what is used a second. The steps of a pool that fills
 // carry prompts, those of before may have carried none: they are compared with each other.
 bool Expansion::rises(const Times& times, double least) {
@@ -248,7 +244,8 @@ bool Expansion::rises(const Times& times, double least) {
   return !last || times.rate > last->rate * (1 + least);
 }
 
-// Whether the open trial was ended by going back.
+// Whether nothing more is to be concluded from this window: the open trial was ended by going back,
+// or waits for a window whose steps are those of a full pool.
 bool Expansion::judge_trial(const Times& times) {
   if (!trial_) return false;
   const double noise = std::min(kMostNoise, window_.noise(rate_of));
@@ -266,7 +263,11 @@ bool Expansion::judge_trial(const Times& times) {
     trial_->undecided =
         times.used <= usable_blocks(trial_->before) * (1 + kTelling * std::min(least, kMostNoise));
     if (trial_->undecided) return false;
-    if (fills(times, used_before) && rises(times, least)) return false;
+    if (times.used > kStillFills * used_before) {
+      // The pool became full within this window: many of its steps carry the prompts that did it.
+      if (times.used >= kNearlyAll * usable_blocks(frames_)) return true;
+      if (rises(times, least)) return false;
+    }
     paid = times.rate > trial_->rate * (1 + least);
   } else {
     const double most_lost = std::max(options_.stall_share, std::hypot(noise, trial_->noise));
@@ -311,7 +312,11 @@ void Expansion::grow(const Times& times) {
   if (share > options_.stall_share) return;
   const std::uint32_t target = fewest_to_try(times);
   if (target >= frames_) return;
-  if (!trial_) trial_ = Trial{frames_, times.rate, std::min(kMostNoise, window_.noise(rate_of))};
+  if (!trial_)
+    trial_ = Trial{.before = frames_,
+                   .rate = times.rate,
+                   .noise = std::min(kMostNoise, window_.noise(rate_of)),
+                   .used = times.used};
   trial_->undecided = false;
   trial_->compute_per_block = reckoning_.compute_per_block();
   change(target, ExpansionReason::wanted);

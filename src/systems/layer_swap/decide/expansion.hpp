@@ -127,7 +127,6 @@ class Expansion {
   void conclude();
   void yield_to_stalls(const Times& times);
   [[nodiscard]] double enough_used() const;
-  [[nodiscard]] bool fills(const Times& times, double used_before) const;
   [[nodiscard]] bool rises(const Times& times, double least);
   [[nodiscard]] bool judge_trial(const Times& times);
   [[nodiscard]] bool give_back_unwanted();

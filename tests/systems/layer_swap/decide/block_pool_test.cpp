@@ -46,7 +46,9 @@ TEST(BlockPool, ShrinkingNamesTheLastToPreemptAndTheBlocksToMove) {
   EXPECT_THAT(pool.take_moves(), IsEmpty()) << "until sequence 9 is gone no place is free";
   EXPECT_EQ(pool.allocate(9, 1).error().code, Code::failed_precondition);
   EXPECT_EQ(pool.layer_ready(0).error().code, Code::failed_precondition);
+  EXPECT_THAT(pool.sequences(), ElementsAre(7, 8, 9));
   ASSERT_TRUE(pool.release(9).ok());
+  EXPECT_THAT(pool.sequences(), ElementsAre(7, 8));
   EXPECT_THAT(pool.allocate(10, 1).error().message, HasSubstr("0 of 5 are free"))
       << "the one that is free is kept for the move";
   EXPECT_THAT(pool.take_moves(), ElementsAre(BlockMove{7, 6, 4}));

@@ -78,12 +78,25 @@ TEST(Expansion, WhereWhatGainedNothingStalledAFewLessBlocksAreTried) {
   six.serve(100, 0, 0, 0);
   six.serve(100, 0.0005, 2, 0);
   six.compute_seconds = 14;
-  six.serve(14, 0.0005, 5, 0);
+  six.serve(30, 0.0005, 5, 0);  // a window in which the pool fills, and most of the one that judges
   six.serve(2, 0.0005, 5, 0.7);
   six.compute_seconds = 6;
   six.serve(900, 0.0005, 2, 0);
   EXPECT_THAT(six.events, ::testing::ElementsAre("1 away: wanted", "3 away: wanted",
                                                  "1 away: unpaid", "2 away: wanted"));
+}
+
+// A pool that is full before its first window ends is judged by the next one, and nothing is grown
+// by what its prompts took.
+TEST(Expansion, PromptsThatFillAPoolWithinAWindowSayNothingOfIt) {
+  SixLayers six;
+  six.serve(100, 0, 0, 0);
+  six.serve(100, 0.0016, 2, 0);
+  six.compute_seconds = 14;  // so long that layers of three frames would come in time
+  six.serve(16, 0.0016, 4, 0);
+  six.compute_seconds = 6;
+  six.serve(900, 0.0016, 4, 0);
+  EXPECT_THAT(six.events, ::testing::ElementsAre("1 away: wanted", "2 away: wanted"));
 }
 
 // Blocks that lie in more pieces take longer each, also on a link that is as it was.
