@@ -145,7 +145,10 @@ class AQUA_API Scheduler {
   [[nodiscard]] virtual SchedulerStatus status() const noexcept = 0;
 };
 
-// For whoever has no reason for another: fair where that pays, first come, first served where not.
+// For whoever has no reason for another. Its one objective is seconds_per_token: prompts come
+// first, as many answers keep their pace as the engine was seen to sustain, and the others are
+// served first come, first served. It does not weigh paging against doing without it, and predicts
+// no time to a first token.
 inline constexpr std::string_view kDefaultPolicy = "auto";
 
 // auto | las | cfs | fcfs | vtc, in this order.
