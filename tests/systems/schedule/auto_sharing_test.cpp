@@ -100,10 +100,13 @@ TEST(Auto, AtTheLimitOfWhatIsSustainedNobodyGoesToAndFroBetweenPaceAndBacklog) {
     if (i >= 600) moves += backlog > last ? backlog - last : last - backlog;
     last = backlog;
   }
-  const std::size_t paced = timed.engine.scheduler().status().paced;
-  EXPECT_GE(paced, 15U);
-  EXPECT_LE(paced, 23U);
-  EXPECT_EQ(paced + last, 40U);
+  const SchedulerStatus status = timed.engine.scheduler().status();
+  EXPECT_GE(status.paced, 15U);
+  EXPECT_LE(status.paced, 23U);
+  EXPECT_EQ(status.paced + last, 40U);
+  EXPECT_NEAR(status.asked_per_second, static_cast<double>(status.paced) / 0.061, 1e-3);
+  EXPECT_GT(status.sustained_per_second, 4 / 0.0121);
+  EXPECT_LT(status.sustained_per_second, 4 / 0.0110);
   EXPECT_LE(moves, 4U) << "in three times 600 iterations";
 }
 
