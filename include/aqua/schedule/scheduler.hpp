@@ -56,8 +56,8 @@ struct SchedulerStatus {
   Sharing sharing = Sharing::fixed;
   std::array<std::uint64_t, kSharings.size()> switched_to{};  // by Sharing
   std::size_t paced = 0, backlog = 0;
-  // auto: tokens a second that answers at their pace ask for in sum, and that the engine was seen
-  // to decode while somebody waited outside; of the latter 0 until enough was seen.
+  // auto: tokens a second that answers at their pace ask for in sum, and that the engine is seen to
+  // decode while somebody waits outside: 0 when nobody does, and until enough was seen.
   double asked_per_second = 0, sustained_per_second = 0;
   friend bool operator==(const SchedulerStatus&, const SchedulerStatus&) = default;
 };

@@ -115,7 +115,7 @@ double AutoScheduler::asked_per_second() const noexcept {
 }
 
 double AutoScheduler::sustained_per_second() const noexcept {
-  if (measured_ < kTrusted || mean_seconds_.value() <= 0) return 0;
+  if (!contended_ || measured_ < kTrusted || mean_seconds_.value() <= 0) return 0;
   return mean_decodes_.value() / mean_seconds_.value();
 }
 
