@@ -50,10 +50,11 @@ class Simulator:
         common = {"workload": "burst", "model": model, "server": server, "tensor_parallel": gpus,
                   "seeds": self.seeds, "sweep": f"burst={bursts}", **options}
         points = self.run(compare=",".join(POLICIES), **common)["points"]
-        common["rate"] = rate_of(points[0])
+        rate = rate_of(points[0])
+        common["rate"] = rate
         no_queue = self.run(compare="fcfs", **{**common, "kv_tokens": ENDLESS_KV})["points"]
         all_fits = self.run(compare="cfs+aqua", **{**common, "lent_gb": ENDLESS_LENT})["points"]
-        return [burst_row(*of, server, float(common["rate"])) for of in zip(points, no_queue, all_fits)]
+        return [burst_row(*of, server, float(rate)) for of in zip(points, no_queue, all_fits)]
 
     def few_bursts(self, model: str, server: str, seeds: int, **options: Any) -> List[Row]:
         """Of some policies with 16,000 tokens of KV and 40 GB lent, with no more seeds than are asked for in all."""
