@@ -33,9 +33,10 @@ class Simulator:
         self.seeds = seeds
 
     def run(self, trace: str = "azure", **options: Any) -> Row:
-        """One command. An option that is True has no value."""
-        path = Path(os.environ["AQUA_DATA"]) / "traces" / TRACES[trace]
-        words = [self.aqua, "simulate", "--trace", str(path), "--no-progress", "--json"]
+        """One command. An option that is True has no value; `lengths` stand in for the trace."""
+        words = [self.aqua, "simulate", "--no-progress", "--json"]
+        if "lengths" not in options:
+            words += ["--trace", str(Path(os.environ["AQUA_DATA"]) / "traces" / TRACES[trace])]
         for name, value in options.items():
             words.append("--" + name.replace("_", "-"))
             if value is not True:
@@ -49,12 +50,31 @@ class Simulator:
         common = {"workload": "burst", "model": model, "server": server, "tensor_parallel": gpus,
                   "seeds": self.seeds, "sweep": f"burst={bursts}", **options}
         points = self.run(compare=",".join(POLICIES), **common)["points"]
-        rate = re.search(r" x (\S+) a second", points[0]["workload"]["name"])
-        assert rate is not None, points[0]["workload"]["name"]
-        common["rate"] = rate[1]
+        rate = rate_of(points[0])
+        common["rate"] = rate
         no_queue = self.run(compare="fcfs", **{**common, "kv_tokens": ENDLESS_KV})["points"]
         all_fits = self.run(compare="cfs+aqua", **{**common, "lent_gb": ENDLESS_LENT})["points"]
-        return [burst_row(*of, server, float(rate[1])) for of in zip(points, no_queue, all_fits)]
+        return [burst_row(*of, server, float(rate)) for of in zip(points, no_queue, all_fits)]
+
+    def few_bursts(self, model: str, server: str, seeds: int, **options: Any) -> List[Row]:
+        """Of some policies with 16,000 tokens of KV and 40 GB lent, with no more seeds than are asked for in all."""
+        points: List[Row] = self.run(workload="burst", model=model, server=server, kv_tokens=16_000, lent_gb=40,
+                                     seeds=min(seeds, self.seeds), sweep="burst=2,3,4", **options)["points"]
+        return points
+
+
+def rate_of(point: Row) -> str:
+    """The stable rate that a burst is a multiple of."""
+    rate = re.search(r" x (\S+) a second", point["workload"]["name"])
+    assert rate is not None, point["workload"]["name"]
+    return rate[1]
+
+
+def auto_over_best(of: Row) -> Row:
+    """auto+aqua beside the best of those without it, each figure by itself."""
+    auto = of["auto+aqua"]
+    return {"auto_ttft_p99_over_best": auto["ttft_p99_s"] / min(of[name]["ttft_p99_s"] for name in LEFT_OUT),
+            "auto_goodput_over_best": auto["goodput_rps"] / max(of[name]["goodput_rps"] for name in LEFT_OUT)}
 
 
 def burst_row(point: Row, no_queue: Row, all_fits: Row, server: str, rate: float) -> Row:
@@ -73,8 +93,7 @@ def burst_row(point: Row, no_queue: Row, all_fits: Row, server: str, rate: float
         **row,
         "fcfs_over_aqua": fcfs["ttft_p99_s"] / aqua["ttft_p99_s"],
         "fcfs_over_auto": fcfs["ttft_p99_s"] / of["auto+aqua"]["ttft_p99_s"],
-        "auto_ttft_p99_over_best": of["auto+aqua"]["ttft_p99_s"] / min(of[name]["ttft_p99_s"] for name in LEFT_OUT),
-        "auto_goodput_over_best": of["auto+aqua"]["goodput_rps"] / max(of[name]["goodput_rps"] for name in LEFT_OUT),
+        **auto_over_best(of),
         "fcfs_over_free": fcfs["ttft_p99_s"] / free["ttft_p99_s"],
         "memory_bound": fcfs["ttft_p99_s"] >= 4 * no_queue["policies"]["fcfs"]["ttft_p99_s"],
         "lent_suffices": all(math.isclose(aqua[metric], roomy[metric], rel_tol=1e-6) for metric in METRICS),
@@ -133,5 +152,39 @@ def overload_row(simulator: Simulator) -> Row:
     names: Sequence[str] = (*SHOWN, "las+dram")
     of = simulator.run(workload="trace", model="llama-3-8b", server="a100", kv_tokens=40000,
                        compare=",".join(names))["policies"]
-    keys = ("ttft_p50_s", "ttft_p99_s", "tpot_mean_s", "latency_mean_s", "latency_p99_s", "longest_gap_p99_s")
+    keys = ("ttft_p50_s", "ttft_p99_s", "tpot_mean_s", "latency_mean_s", "latency_p99_s", "longest_gap_p99_s",
+            "goodput_rps", "within_sla")
     return {name: {key: of[name][key] for key in keys} for name in names}
+
+
+def host_end_rows(simulator: Simulator) -> List[Row]:
+    """Where host memory has an end: the bursts of one rate, the stable one without an end."""
+    names = (*LEFT_OUT, "auto+aqua")
+    rate = rate_of(simulator.few_bursts("llama-2-7b", "h100", 1, compare="fcfs")[0])
+    points = [(host_gb, point) for host_gb in (0, 20, 40, 80, 160, 400)
+              for point in simulator.few_bursts("llama-2-7b", "h100", 8, compare=",".join(names), rate=rate,
+                                                host_gb=host_gb)]
+    return [{"host_gb": host_gb, "burst": point["burst"],
+             **{key: {name: point["policies"][name][key] for name in names} for key in ("ttft_p99_s", "goodput_rps")},
+             **auto_over_best(point["policies"])} for host_gb, point in points]
+
+
+def known_answer_rows(simulator: Simulator, model: str, server: str) -> List[Row]:
+    """What changes for auto where it is told exactly how long each answer will be."""
+    told = simulator.few_bursts(model, server, 10, compare="auto+aqua", known_answers=True)
+    limits = simulator.few_bursts(model, server, 10, compare="auto+aqua")
+    rows: List[Row] = []
+    for known, limit in zip(told, limits):
+        row: Row = {"model": known["model"], "burst": known["burst"]}
+        for key in ("ttft_p99_s", "goodput_rps", "tpot_mean_s"):
+            row[key + "_off"] = known["policies"]["auto+aqua"][key] / limit["policies"]["auto+aqua"][key] - 1
+        rows.append(row)
+    return rows
+
+
+def block_rows(simulator: Simulator) -> List[Row]:
+    """One copy for each block: where the host has a block back sooner than lent memory."""
+    names = ("auto+aqua+blocks", "cfs+dram+blocks")
+    return [{"burst": point["burst"], **{key: {name: point["policies"][name][key] for name in names}
+                                         for key in ("ttft_p99_s", "within_sla")}}
+            for point in simulator.few_bursts("llama-3-8b", "a100", 3, compare=",".join(names))]

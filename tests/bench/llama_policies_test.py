@@ -24,8 +24,13 @@ json.dump({"requests": rows, "iterations": [[0.01, 1, 1, 1, 1, 1]], "copies": []
 
 
 def medians(auto: float, others: float) -> dict[str, float]:
-    return {policy: {"ttft_p99_s": auto if policy == "auto" else others, "goodput_rps": 1.0}
+    return {policy: {"ttft_p99_s": auto if policy == "auto" else others, "goodput_rps": 1.0, "tpot_mean_s": 1.0}
             for policy in llama_policies.POLICIES}
+
+
+def workload(of: dict[str, dict[str, float]]) -> dict:
+    return {"medians": of, "means": of, "verdict": llama_policies.verdict(of),
+            "tpot_over_best_other": llama_policies.over_best_other(of, "tpot_mean_s")}
 
 
 class Figures(unittest.TestCase):
@@ -37,6 +42,30 @@ class Figures(unittest.TestCase):
         self.assertEqual(felt["within_sla"], 2 / 3)
         self.assertEqual(felt["goodput_rps"], 2 / 10)
         self.assertAlmostEqual(felt["tpot_mean_s"], (0.5 + 0 + 0.4) / 3)
+
+
+class Sla(unittest.TestCase):
+    def probe(self, prompt: int, output: int, iterations: list[float]) -> dict:
+        """Two requests at once. The second waits for the first one's prompt, of half its length, 1 s."""
+        rows = [[0.0, prompt, output, 1.0, 1.0 + 0.2 * (output - 1)],
+                [0.0, 2 * prompt, output, 3.0, 3.0 + 0.4 * (output - 1)]]
+        return {"requests": rows, "iterations": [[took, 1, 1, 1, 1, 1] for took in iterations]}
+
+    def test_of_a_token_has_what_the_prompts_of_others_hold_it_up_by(self) -> None:
+        sla = llama_policies.sla_of(self.probe(400, 11, [0.1, 0.1, 5.0]))
+        self.assertAlmostEqual(sla["tpot_s"], 3 * 0.3)
+        self.assertEqual(sla["probe_within_tpot"], 1)
+
+    def test_of_the_first_is_a_hundred_iterations_or_ten_prompts(self) -> None:
+        sla = llama_policies.sla_of(self.probe(400, 11, [0.1, 0.1, 5.0]))
+        self.assertAlmostEqual(sla["prompt_s"], 1.5)
+        self.assertAlmostEqual(sla["ttft_s"], 15)
+        self.assertAlmostEqual(llama_policies.sla_of(self.probe(400, 11, [0.2, 0.2, 5.0]))["ttft_s"], 20)
+
+    def test_of_the_probe_counts_who_would_miss_it(self) -> None:
+        probe = self.probe(400, 11, [0.1])
+        probe["requests"] += [[0.0, 400, 11, 1.0, 3.0]] * 4 + [[0.0, 400, 11, 1.0, 41.0]]
+        self.assertAlmostEqual(llama_policies.sla_of(probe)["probe_within_tpot"], 6 / 7)
 
 
 class Verdict(unittest.TestCase):
@@ -62,8 +91,23 @@ class Verdict(unittest.TestCase):
             row["goodput_rps"] = 0.0
         judged = llama_policies.verdict(none)
         self.assertEqual(set(judged["goodput_rps"].values()), {None})
-        told = llama_policies.table("prompts", {"medians": {}, "verdict": {"goodput_rps": judged["goodput_rps"]}})
-        self.assertIn("nobody had any", told)
+        self.assertIn("goodput_rps: undecided", llama_policies.table("prompts", workload(none)))
+        self.assertEqual(llama_policies.met_by({"chat": workload(medians(1.0, 1.0)), "prompts": workload(none)}),
+                         {"never_worst": None, "near_best": None})
+
+    def test_that_is_missed_once_is_missed_whatever_is_undecided(self) -> None:
+        none = medians(1.5, 1.0)
+        for row in none.values():
+            row["goodput_rps"] = 0.0
+        self.assertEqual(llama_policies.met_by({"prompts": workload(none)}), {"never_worst": False, "near_best": False})
+        self.assertEqual(llama_policies.met_by({"chat": workload(medians(1.0, 1.0))}),
+                         {"never_worst": True, "near_best": True})
+
+    def test_tells_the_time_of_a_token_and_does_not_judge_it(self) -> None:
+        slow = medians(1.0, 1.0)
+        slow["auto"]["tpot_mean_s"] = 3.0
+        self.assertIn("(not judged): 3.00", llama_policies.table("chat", workload(slow)))
+        self.assertEqual(llama_policies.met_by({"chat": workload(slow)}), {"never_worst": True, "near_best": True})
 
 
 class Program(unittest.TestCase):
@@ -92,6 +136,10 @@ class Program(unittest.TestCase):
         chat = result["workloads"]["chat"]
         self.assertEqual([len(runs) for runs in chat["runs"].values()], [3] * 5)
         self.assertAlmostEqual(chat["verdict"]["ttft_p99_s"]["over_best_other"], 0.5 / 0.48)
+        self.assertAlmostEqual(chat["sla"]["tpot_s"], 3 * 0.02)
+        self.assertAlmostEqual(chat["sla"]["ttft_s"], 10 * 3.0)
+        self.assertAlmostEqual(chat["means"]["auto"]["ttft_p99_s"], 0.5)
+        self.assertAlmostEqual(chat["tpot_over_best_other"], 1)
 
     def test_keeps_the_workloads_before_one_that_fails(self) -> None:
         self.assertNotEqual(self.run_with("breaks").returncode, 0)

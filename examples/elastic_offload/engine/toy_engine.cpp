@@ -274,7 +274,7 @@ ConsumerStats ToyEngine::stats() const {
   stats.expansion = memory_->stats();
   const schedule::SchedulerStatus status = scheduler_->status();
   stats.sharing = to_string(status.sharing);
-  stats.why = why(status.sharing);
+  stats.why = why(status);
   stats.switched_to = switches_of(status);
   stats.peer_seconds_per_block = costs_.seconds_per_block(Tier::peer);
   stats.host_seconds_per_block = costs_.seconds_per_block(Tier::host);

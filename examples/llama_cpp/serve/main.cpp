@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "aqua/schedule/metrics.hpp"
 #include "load.hpp"
 #include "must.hpp"
 #include "neighbour_role.hpp"
@@ -17,15 +18,21 @@
 namespace aqua::llama_example {
 namespace {
 
+void write_text(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file) throw example::Failure("cannot write " + path);
+}
+
 void record(const Model& model, const ServeOptions& options, const std::vector<Asked>& load) {
   Serving serving(model, options, load);
   MemoryParking parking(serving.engine());
   const Serving::Run run = serving.run({.parking = parking});
   const RunLog& log = run.log;
-  std::ofstream file(options.json);
-  file << to_json(log).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-  file.close();
-  if (!file) throw example::Failure("cannot write " + options.json);
+  write_text(options.json,
+             to_json(log).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  if (!options.metrics.empty()) write_text(options.metrics, schedule::to_metrics(run.status));
   double end = 0;
   for (const LoggedRequest& request : log.requests) end = std::max(end, request.end);
   std::printf("%zu requests in %.1f s, %zu iterations, %zu copies\n", log.requests.size(), end,

@@ -69,8 +69,9 @@ double OpenLoop::tell_time() {
 }
 
 void OpenLoop::note_sharing(double at) {
-  const schedule::Sharing is = scheduler_->status().sharing;
-  if (is != std::exchange(sharing_, is)) log_.switches.push_back({at, is});
+  const schedule::SchedulerStatus status = scheduler_->status();
+  if (status.sharing == std::exchange(sharing_, status.sharing)) return;
+  log_.switches.push_back({at, status.sharing, why(status)});
 }
 
 std::uint32_t OpenLoop::limit_of(const Asked& asked) const {

@@ -32,6 +32,7 @@ struct LoggedCopy {
 struct LoggedSwitch {
   double at = 0;
   schedule::Sharing to{};
+  std::string why{};  // with the figures at that time
 };
 
 struct RunLog {
@@ -76,7 +77,7 @@ struct RunLog {
     all["copies"].push_back({c.seconds, c.bytes, c.out ? 1 : 0});
   }
   for (const LoggedSwitch& s : log.switches) {
-    all["switches"].push_back({s.at, to_string(s.to), why(s.to)});
+    all["switches"].push_back({s.at, to_string(s.to), s.why});
   }
   return all;
 }

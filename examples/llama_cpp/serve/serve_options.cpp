@@ -17,6 +17,8 @@ CommandLine serve_line(ServeOptions& o) {
 Serves made-up prompts with llama.cpp as they come, and writes down what it took.)");
   line.text("--model", o.model, "FILE", "GGUF file")
       .text("--json", o.json, "FILE", "the record; with --prefix-cache the comparison")
+      .text("--metrics", o.metrics, "FILE",
+            "the scheduler's status at the end, as Prometheus reads it; not with --prefix-cache")
       .text("--policy", o.policy, "NAME", "auto, fcfs, vtc, las or cfs")
       .number("--requests", o.requests, 1, 100'000, "N", "that come in all")
       .number("--rate", o.rate, 1e-3, 1e6, "R", "requests a second, Poisson")
@@ -58,6 +60,8 @@ void check(const ServeOptions& o) {
   if (o.clock == EngineClock::Kind::cpu && o.threads != 1)
     throw Failure("--clock cpu is of one thread; --threads is " + std::to_string(o.threads));
   if (!o.prefix_cache) return;
+  if (!o.metrics.empty())
+    throw Failure("--metrics is of one run; --prefix-cache serves the load twice");
   if (o.clock == EngineClock::Kind::cpu)
     throw Failure("--clock cpu sees no copies, which other threads make; --prefix-cache has some");
   if (o.block % kTokensPerBlock != 0)

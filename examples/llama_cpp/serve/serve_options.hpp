@@ -11,7 +11,7 @@
 namespace aqua::llama_example {
 
 struct ServeOptions {
-  std::string model, policy{schedule::kDefaultPolicy}, json;
+  std::string model, policy{schedule::kDefaultPolicy}, json, metrics;
   EngineClock::Kind clock = EngineClock::Kind::wall;
   unsigned requests = 60, prompt = 200, output = 40, seed = 1, threads = 1;
   double rate = 0.5;

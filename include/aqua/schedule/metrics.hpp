@@ -3,7 +3,7 @@
 // answer at /metrics (beside aqua/northbound/load_metrics.hpp). Header only.
 //
 // Threads: plain functions.
-// Units:   sequences, switches, answers, as the names say.
+// Units:   sequences, switches, answers, tokens a second, as the names say.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 namespace aqua::schedule {
 
 // Scheduler::status(). Of `aqua_engine_sharing` the present way of sharing is 1 and the others are
-// 0; docs/operate/metrics.md has why() for each.
+// 0; docs/operate/metrics.md has a sentence for each.
 [[nodiscard]] inline std::string to_metrics(const SchedulerStatus& status) {
   MetricsText metrics;
   metrics.type("aqua_engine_sequences", "gauge");
@@ -36,6 +36,9 @@ namespace aqua::schedule {
   metrics.type("aqua_engine_answers", "gauge");
   metrics.sample("kept", "paced", status.paced);
   metrics.sample("kept", "backlog", status.backlog);
+  metrics.type("aqua_engine_paced_tokens_per_second", "gauge");
+  metrics.sample("tokens", "asked", status.asked_per_second);
+  metrics.sample("tokens", "sustained", status.sustained_per_second);
   return std::move(metrics).text();
 }
 

@@ -56,8 +56,14 @@ struct SchedulerStatus {
   Sharing sharing = Sharing::fixed;
   std::array<std::uint64_t, kSharings.size()> switched_to{};  // by Sharing
   std::size_t paced = 0, backlog = 0;
+  // auto: tokens a second that answers at their pace ask for in sum, and that the engine is seen to
+  // decode while somebody waits outside: 0 when nobody does, and until enough was seen.
+  double asked_per_second = 0, sustained_per_second = 0;
   friend bool operator==(const SchedulerStatus&, const SchedulerStatus&) = default;
 };
+
+// why(status.sharing), and the figures that decide it.
+[[nodiscard]] AQUA_API std::string why(const SchedulerStatus& status);
 
 class AQUA_API Scheduler {
  public:
@@ -145,7 +151,10 @@ class AQUA_API Scheduler {
   [[nodiscard]] virtual SchedulerStatus status() const noexcept = 0;
 };
 
-// For whoever has no reason for another: fair where that pays, first come, first served where not.
+// For whoever has no reason for another. Its one objective is seconds_per_token: prompts come
+// first, as many answers keep their pace as the engine was seen to sustain, and the others are
+// served first come, first served. It does not weigh paging against doing without it, and predicts
+// no time to a first token.
 inline constexpr std::string_view kDefaultPolicy = "auto";
 
 // auto | las | cfs | fcfs | vtc, in this order.

@@ -82,6 +82,34 @@ TEST(Auto, NoSwitchFollowsAnotherWithinASlice) {
   EXPECT_GT(switches, 20);
 }
 
+// Four places of one block each, in which an answer never grows: 24 answers are sustained where an
+// iteration takes 10 ms, and 20 where it takes 12. What is sustained goes to and fro between these
+// with forty answers that never end, of which none is overdue in so many iterations. Were answers
+// paced again up to what others are sent back beyond, three of them would go to and fro as well.
+TEST(Auto, AtTheLimitOfWhatIsSustainedNobodyGoesToAndFroBetweenPaceAndBacklog) {
+  SchedulerOptions wanted = options(0.061);
+  wanted.slice_iterations = 32;
+  wanted.block_tokens = 4096;
+  wanted.device_blocks = 4;
+  Timed timed(wanted);
+  for (int i = 0; i < 40; ++i) timed.engine.arrive(20, 100'000, false);
+  std::size_t last = 0, moves = 0;
+  for (int i = 0; i < 2400; ++i) {
+    timed.step(i / 300 % 2 == 0 ? 0.010 : 0.012);
+    const std::size_t backlog = timed.engine.scheduler().status().backlog;
+    if (i >= 600) moves += backlog > last ? backlog - last : last - backlog;
+    last = backlog;
+  }
+  const SchedulerStatus status = timed.engine.scheduler().status();
+  EXPECT_GE(status.paced, 15U);
+  EXPECT_LE(status.paced, 23U);
+  EXPECT_EQ(status.paced + last, 40U);
+  EXPECT_NEAR(status.asked_per_second, static_cast<double>(status.paced) / 0.061, 1e-3);
+  EXPECT_GT(status.sustained_per_second, 4 / 0.0121);
+  EXPECT_LT(status.sustained_per_second, 4 / 0.0110);
+  EXPECT_LE(moves, 4U) << "in three times 600 iterations";
+}
+
 // Each prompt's beginning is fetched while the others compute, and memory suffices for all. Four
 // fifths of the pace is more than newcomers would be paced up to, if somebody had to wait.
 TEST(Auto, PrefixesOnTheirWayInAreNoShortageOfMemory) {

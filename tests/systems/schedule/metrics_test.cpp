@@ -15,7 +15,9 @@ TEST(ScheduleMetrics, TellWhoIsWhereAndEachSwitchOfSharing) {
                                .sharing = Sharing::partial,
                                .switched_to = {0, 6, 7, 8, 9},
                                .paced = 10,
-                               .backlog = 18'446'744'073'709'551'615U};
+                               .backlog = 18'446'744'073'709'551'615U,
+                               .asked_per_second = 12.5,
+                               .sustained_per_second = 40};
   EXPECT_EQ(to_metrics(status),
             "# TYPE aqua_engine_sequences gauge\n"
             "aqua_engine_sequences{state=\"waiting\"} 1\n"
@@ -37,7 +39,10 @@ TEST(ScheduleMetrics, TellWhoIsWhereAndEachSwitchOfSharing) {
             "aqua_engine_sharing_switches_total{to=\"none\"} 9\n"
             "# TYPE aqua_engine_answers gauge\n"
             "aqua_engine_answers{kept=\"paced\"} 10\n"
-            "aqua_engine_answers{kept=\"backlog\"} 18446744073709551615\n");
+            "aqua_engine_answers{kept=\"backlog\"} 18446744073709551615\n"
+            "# TYPE aqua_engine_paced_tokens_per_second gauge\n"
+            "aqua_engine_paced_tokens_per_second{tokens=\"asked\"} 12.5\n"
+            "aqua_engine_paced_tokens_per_second{tokens=\"sustained\"} 40\n");
 }
 
 }  // namespace

@@ -330,6 +330,9 @@ SchedulerStatus NaiveAuto::status() const noexcept {
   status.switched_to = switched_to_;
   status.paced = paced();
   status.backlog = count([](const auto& s) { return s.answers && !s.paced; });
+  status.asked_per_second = load() / options_.seconds_per_token;
+  if (contended_ && measured_ >= 16 && seconds_.value > 0)
+    status.sustained_per_second = decodes_.value / seconds_.value;
   return status;
 }
 

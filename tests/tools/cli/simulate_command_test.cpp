@@ -277,7 +277,11 @@ TEST_F(Simulate, ErrorsSayWhatToDo) {
     EXPECT_NE(fails({"--sla", sla}, Code::invalid_argument).find("--sla"), std::string::npos)
         << sla;
   }
-  EXPECT_NE(fails({"--sla", "1,0.000002"}, Code::failed_precondition).find("cannot be met"),
+  EXPECT_NE(fails({"--sla", "1,0.000002"}, Code::failed_precondition)
+                .find("a token cannot be met: a token of a single answer takes"),
+            std::string::npos);
+  EXPECT_NE(fails({"--sla", "0.000001,0.1"}, Code::failed_precondition)
+                .find("the first token cannot be met: that of a prompt of one token takes"),
             std::string::npos);
   EXPECT_NE(fails({"--kv-tokens", "5"}, Code::invalid_argument).find("32"), std::string::npos);
   EXPECT_NE(fails({"--profiles", "/nonexistent"}, Code::not_found).find("a100_llama-3-8b"),

@@ -19,7 +19,7 @@ Workload prompts(std::uint64_t seed = 1) {
 
 TEST(PrefixCache, LaterPromptsFetchWhatTheFirstComputed) {
   const Workload work = prompts();
-  for (const char* policy : {"fcfs", "fcfs+aqua", "cfs+aqua", "cfs+free"}) {
+  for (const char* policy : {"fcfs", "fcfs+aqua", "cfs+aqua", "cfs+free", "auto+aqua"}) {
     const RunOutcome outcome = play(prefix_scenario(), policy, work);
     const std::uint32_t shared = 8192 / 256 * 256 - 256;
     std::size_t hits = 0;
@@ -71,8 +71,8 @@ TEST(PrefixCache, SkippingChangesNothing) {
   without.skip = false;
   const auto json = [](const Scenario& scenario) {
     const Ground ground = must(resolve(scenario, {}));
-    return render_json(must(compare(ground, must(parse_policies("fcfs,cfs+aqua")), {1, 2}, {},
-                                    [](std::uint64_t seed) { return prompts(seed); }, {})));
+    return render_json(must(compare(ground, must(parse_policies("fcfs,cfs+aqua,auto+aqua")), {1, 2},
+                                    {}, [](std::uint64_t seed) { return prompts(seed); }, {})));
   };
   EXPECT_EQ(json(with), json(without));
 }

@@ -32,11 +32,19 @@ Result<sim::Ground> ground_of(const SimulateOptions& options) {
 
 Result<void> can_be_met(const sim::Sla& sla, const sim::Ground& ground) {
   const sim::CostModel& cost = ground.cost;
-  const double alone = sim::seconds(cost.prompt_alone(1, 2) - cost.prompt_alone(1, 1));
-  if (sla.tpot_s >= alone) return {};
+  const double first = sim::seconds(cost.prompt_alone(1, 1));
+  if (sla.ttft_s < first) {
+    return Error{
+        Code::failed_precondition,
+        concat("simulate: --sla: ", sla.ttft_s,
+               " s for the first token cannot be met: that of a prompt of one token takes ", first,
+               " s")};
+  }
+  const double next = sim::seconds(cost.prompt_alone(1, 2) - cost.prompt_alone(1, 1));
+  if (sla.tpot_s >= next) return {};
   return Error{Code::failed_precondition,
                concat("simulate: --sla: ", sla.tpot_s,
-                      " s a token cannot be met: a token of a single answer takes ", alone, " s")};
+                      " s a token cannot be met: a token of a single answer takes ", next, " s")};
 }
 
 std::string describe(const SimulateOptions& options, double rate) {

@@ -9,7 +9,8 @@
 namespace aqua::tool {
 
 [[nodiscard]] Result<sim::Ground> ground_of(const SimulateOptions& options);
-// failed_precondition where even a single answer has longer between two tokens.
+// failed_precondition where even a single answer has longer between two tokens, or waits longer for
+// its first though its prompt has one token (or is cached up to its last).
 [[nodiscard]] Result<void> can_be_met(const sim::Sla& sla, const sim::Ground& ground);
 // What is asked, for people.
 [[nodiscard]] std::string describe(const SimulateOptions& options, double rate);

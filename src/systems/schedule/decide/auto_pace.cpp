@@ -110,6 +110,15 @@ bool AutoScheduler::sustains(std::int64_t more, double part) const noexcept {
   return asked * mean_seconds_.value() <= part * mean_decodes_.value() * options_.seconds_per_token;
 }
 
+double AutoScheduler::asked_per_second() const noexcept {
+  return static_cast<double>(paced_load_) / kMillionths / options_.seconds_per_token;
+}
+
+double AutoScheduler::sustained_per_second() const noexcept {
+  if (!contended_ || measured_ < kTrusted || mean_seconds_.value() <= 0) return 0;
+  return mean_decodes_.value() / mean_seconds_.value();
+}
+
 std::int64_t AutoScheduler::load_of(const Share& its) const {
   return std::llround(kMillionths * options_.seconds_per_token / its.pace);
 }

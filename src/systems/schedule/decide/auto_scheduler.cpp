@@ -153,6 +153,8 @@ void AutoScheduler::describe(SchedulerStatus& status) const noexcept {
   status.switched_to = switched_to_;
   status.paced = paced_.size();
   status.backlog = backlog_.size();
+  status.asked_per_second = asked_per_second();
+  status.sustained_per_second = sustained_per_second();
 }
 
 }  // namespace aqua::schedule

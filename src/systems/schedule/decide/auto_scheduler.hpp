@@ -106,6 +106,8 @@ class AutoScheduler final : public SchedulerBase {
   void set_pace(Slot slot, bool paced);
   // Whether those at their pace and `more` are at most `part` of what the engine sustains.
   [[nodiscard]] bool sustains(std::int64_t more, double part) const noexcept;
+  [[nodiscard]] double asked_per_second() const noexcept;
+  [[nodiscard]] double sustained_per_second() const noexcept;
   // Tokens that its pace asks for in seconds_per_token, in millionths.
   [[nodiscard]] std::int64_t load_of(const Share& its) const;
   [[nodiscard]] double pace_for(Slot slot) const;
