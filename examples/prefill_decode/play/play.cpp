@@ -147,7 +147,7 @@ class Play {
     const bool paged = options_.engine == EngineKind::paged;
     check((paged ? equal : equal_tokens) == requests.size(),
           "answers differ from those of one process");
-    if (paged) compare_with_llama_cpp(two.outcomes);
+    compare_with_llama_cpp(two.outcomes);
     check(two.same_memory, "the processes have not the same memory mapped");
     check(one.pool_bytes > 0 && memory <= 1.02, "two processes take more memory than one");
     // An answer of one token is prefill's own.
@@ -155,8 +155,9 @@ class Play {
     check((copied == 0) == in_place, in_place ? "KV was copied" : "no KV was copied");
   }
 
-  // Whether llama.cpp would have said each token of the answers, given those before it. Its sums
-  // are in another order: where two tokens are nearly as likely it may take the other one.
+  // Whether llama.cpp, with weights of the file, would have said each token of the answers, given
+  // those before it. Its sums are in another order: where two tokens are nearly as likely it may
+  // take the other one.
   void compare_with_llama_cpp(const Outcomes& outcomes) {
     std::size_t longest = 0, tokens = 0, equal = 0;
     for (const auto& [id, outcome] : outcomes) {
