@@ -1,41 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/goal.hpp"
 
-#include <cstdio>
-#include <utility>
-
 namespace aqua::bench {
 
-using nlohmann::json;
-
-json judge(std::string goal, Bound bound, double limit, std::optional<double> measured) {
-  const bool met = measured && (bound == Bound::at_least ? *measured >= limit : *measured <= limit);
-  return {{"goal", std::move(goal)},
-          {"limit", limit},
-          {"measured", measured ? json(*measured) : json()},
-          {"met", met}};
-}
-
-bool went_as_asked(const json& ran) {
+bool went_as_asked(const nlohmann::json& ran) {
   return ran.value("unreachable", 0) + ran.value("full", 0) + ran.value("refused", 0) == 0;
-}
-
-void print_goals(const json& goals) {
-  std::size_t met = 0;
-  for (const json& goal : goals) {
-    if (goal.contains("left_out")) {
-      std::printf("left out: %s: %s\n", goal["goal"].get<std::string>().c_str(),
-                  goal["left_out"].dump().c_str());
-    }
-    if (goal["met"].get<bool>()) {
-      ++met;
-      continue;
-    }
-    std::printf("missed: %s: measured %s, limit %s\n", goal["goal"].get<std::string>().c_str(),
-                goal["measured"].dump().c_str(), goal["limit"].dump().c_str());
-  }
-  std::printf("goals: %zu of %zu met\n", met, goals.size());
-  std::fflush(stdout);
 }
 
 }  // namespace aqua::bench

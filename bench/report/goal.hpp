@@ -1,29 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a benchmark is held to, as its report tells it:
-//
-//   {"goal": "text", "limit": X, "measured": Y, "met": true|false}
-//
-// `measured` is null, and the goal missed, where the run lacks a figure that the goal needs.
-//
-// Threads: free functions. judge() is pure.
+// What benchmarks call the judging of goals, which they share with the examples; and which copies
+// count for them. Pure, but print_goals().
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
+
+#include "tools/report/goal.hpp"
 
 namespace aqua::bench {
 
-enum class Bound : unsigned char { at_least, at_most };
-
-[[nodiscard]] nlohmann::json judge(std::string goal, Bound bound, double limit,
-                                   std::optional<double> measured);
+using report::Bound;
+using report::judge;
+using report::print_goals;
 
 // Whether all copies went as their way says, by what the device tells of them (what_ran.hpp): where
 // it tells otherwise, another way was timed. An empty object tells of none.
 [[nodiscard]] bool went_as_asked(const nlohmann::json& ran);
-
-// A line for each that is not met, on stdout, and how many of all are.
-void print_goals(const nlohmann::json& goals);
 
 }  // namespace aqua::bench

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "hash.hpp"
 #include "must.hpp"
@@ -19,15 +20,28 @@ void log_errors(ggml_log_level level, const char* text, void*) {
   if (level == GGML_LOG_LEVEL_ERROR) std::fputs(text, stderr);
 }
 
-llama_model* load(const std::filesystem::path& file, ggml_backend_dev_t device) {
+void start_llama_cpp() {
   llama_log_set(log_errors, nullptr);
   llama_backend_init();
+}
+
+llama_model* load(const std::filesystem::path& file, ggml_backend_dev_t device) {
+  start_llama_cpp();
   llama_model_params params = llama_model_default_params();
   ggml_backend_dev_t devices[] = {device, nullptr};
   if (device != nullptr) params.devices = devices;
   params.n_gpu_layers = device != nullptr ? INT32_MAX : 0;
   llama_model* model = llama_model_load_from_file(file.c_str(), params);
   if (model == nullptr) throw Failure(file.string() + ": llama.cpp cannot load it");
+  return model;
+}
+
+llama_model* make_model(gguf_context& metadata, llama_model_set_tensor_data_t place, void* with) {
+  start_llama_cpp();
+  llama_model_params params = llama_model_default_params();
+  params.n_gpu_layers = 0;
+  llama_model* model = llama_model_init_from_user(&metadata, place, with, params);
+  if (model == nullptr) throw Failure("llama.cpp cannot make a model of these metadata");
   return model;
 }
 
@@ -60,6 +74,12 @@ std::filesystem::path model_file(const std::filesystem::path& named) {
 
 Model::Model(const std::filesystem::path& file, ggml_backend_dev_t device)
     : model_(load(file, device)), cache_on_device_(device != nullptr) {}
+
+Model::Model(gguf_context& metadata, llama_model_set_tensor_data_t place, void* with,
+             std::shared_ptr<const void> weights)
+    : weights_(std::move(weights)),
+      model_(make_model(metadata, place, with)),
+      cache_on_device_(false) {}
 
 std::string Model::description() const {
   char text[128] = {};

@@ -33,6 +33,10 @@ class Model {
  public:
   // With a device it has the KV cache, of every context of this model.
   explicit Model(const std::filesystem::path& file, ggml_backend_dev_t device = nullptr);
+  // Of a model's metadata. llama.cpp calls `place` with each of its tensors, which gives it values,
+  // or an address within `weights`; these live as long as the model.
+  Model(gguf_context& metadata, llama_model_set_tensor_data_t place, void* with,
+        std::shared_ptr<const void> weights);
   [[nodiscard]] llama_model* get() const { return model_.get(); }
   [[nodiscard]] std::string description() const;
   [[nodiscard]] std::vector<Token> tokenize(const std::string& text) const;
@@ -47,6 +51,7 @@ class Model {
   struct Free {
     void operator()(llama_model* m) const { llama_model_free(m); }
   };
+  std::shared_ptr<const void> weights_{};
   std::unique_ptr<llama_model, Free> model_;
   bool cache_on_device_;
 };

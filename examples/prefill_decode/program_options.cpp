@@ -80,6 +80,9 @@ const std::vector<std::pair<std::string, WeightsIn>>& weights_names() {
 }
 
 void check_options(const Options& options) {
+  if (options.engine == EngineKind::llama_cpp && options.weights == WeightsIn::own) {
+    throw example::Failure("llama.cpp has the keeper's weights or maps the file: no --weights own");
+  }
   if (options.weight_rounds == 0) return;
   if (options.engine != EngineKind::paged || options.weights != WeightsIn::keeper) {
     throw example::Failure(

@@ -3,11 +3,14 @@
 
 #include <unistd.h>
 
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "aqua/emulated.hpp"
 #include "aqua/runtime.hpp"
 #include "aqua/sharing/load_weights.hpp"
+#include "attached_model.hpp"
 #include "child_process.hpp"
 #include "daemon_program.hpp"
 #include "model/paged_llama.hpp"
@@ -91,18 +94,26 @@ class Serving {
                                .keeper = example::keeper_socket(options_.directory)}),
                 "pool");
   }
+  [[nodiscard]] sharing::SharedWeights attach_weights() {
+    return must(
+        sharing::SharedWeights::attach(
+            runtime_, {.model = kWeights, .keeper = example::keeper_socket(options_.directory)}),
+        "weights");
+  }
   [[nodiscard]] std::unique_ptr<KvEngine> make_engine() {
     if (options_.engine == EngineKind::llama_cpp) {
-      return std::make_unique<LlamaCppEngine>(options_.model, pool_->layout(), kSequences,
+      auto model = options_.weights == WeightsIn::keeper
+                       ? llama_example::attached_model(
+                             options_.model,
+                             std::make_shared<const sharing::SharedWeights>(attach_weights()))
+                       : llama_example::Model(options_.model);
+      return std::make_unique<LlamaCppEngine>(std::move(model), pool_->layout(), kSequences,
                                               options_.most_tokens(), threads());
     }
     if (options_.weights != WeightsIn::keeper) {
       weights_.emplace(options_.model, options_.weights == WeightsIn::file);
     } else {
-      weights_.emplace(must(
-          sharing::SharedWeights::attach(
-              runtime_, {.model = kWeights, .keeper = example::keeper_socket(options_.directory)}),
-          "weights"));
+      weights_.emplace(attach_weights());
     }
     model_.emplace(read_llama_shape(options_.model), *weights_, pool_->layout(), options_.chunk,
                    threads());

@@ -80,7 +80,7 @@ double tokens_per_second(const Outcomes& outcomes) {
 
 Keeper::Keeper(const Options& options, const std::filesystem::path& model)
     : daemon_(started(Kind::keeper, options, model, directory_.path(), "listening")) {
-  if (options.weights != WeightsIn::keeper || options.engine != EngineKind::paged) return;
+  if (options.weights != WeightsIn::keeper) return;
   ChildProcess loader = start(Kind::loader, options, model, directory_.path());
   await_end(loader);
 }

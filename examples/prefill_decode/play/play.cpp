@@ -9,9 +9,11 @@
 #include "model/llama_shape.hpp"
 #include "must.hpp"
 #include "play/fleet.hpp"
+#include "play/goals.hpp"
 #include "play/pool_memory.hpp"
 #include "play/weights_compared.hpp"
 #include "summary.hpp"
+#include "tools/report/goal.hpp"
 #include "verdict.hpp"
 
 namespace aqua::prefill_decode {
@@ -69,6 +71,7 @@ class Play {
 
   int run() {
     if (!options_.json.empty()) example::write_json(options_.json, report_);
+    report_["engine"] = options_.engine == EngineKind::paged ? "paged" : "llama.cpp";
     std::printf("%s\n", model_.description().c_str());
     compare_conversations();
     if (options_.weight_rounds > 0) {
@@ -77,6 +80,8 @@ class Play {
       check(compared.equal(), "shared weights give other answers than private ones");
     }
     if (options_.long_prompts > 0) compare_long_prompts();
+    report_["goals"] = goals_of(report_);
+    report::print_goals(report_["goals"]);
     if (!options_.json.empty()) example::write_json(options_.json, report_);
     return example::verdict(complaints_);
   }
@@ -141,13 +146,15 @@ class Play {
     std::printf("%zu conversations%s: %zu with the tokens of one process, %zu with its logits\n",
                 two.outcomes.size(), options_.kill_decode ? ", decode killed midway" : "",
                 equal_tokens, equal);
-    std::printf("KV bytes copied: %llu; the cache takes %.3f times the memory of one process's\n",
-                static_cast<unsigned long long>(copied), memory);
+    std::printf(
+        "KV bytes that engines copied: %llu; the cache takes %.3f times the memory of one "
+        "process's\n",
+        static_cast<unsigned long long>(copied), memory);
     // llama.cpp's logits depend in their last bits on how a prompt was cut into chunks.
     const bool paged = options_.engine == EngineKind::paged;
     check((paged ? equal : equal_tokens) == requests.size(),
           "answers differ from those of one process");
-    if (paged) compare_with_llama_cpp(two.outcomes);
+    compare_with_llama_cpp(two.outcomes);
     check(two.same_memory, "the processes have not the same memory mapped");
     check(one.pool_bytes > 0 && memory <= 1.02, "two processes take more memory than one");
     // An answer of one token is prefill's own.
@@ -155,8 +162,9 @@ class Play {
     check((copied == 0) == in_place, in_place ? "KV was copied" : "no KV was copied");
   }
 
-  // Whether llama.cpp would have said each token of the answers, given those before it. Its sums
-  // are in another order: where two tokens are nearly as likely it may take the other one.
+  // Whether llama.cpp, with weights of the file, would have said each token of the answers, given
+  // those before it. Its sums are in another order: where two tokens are nearly as likely it may
+  // take the other one.
   void compare_with_llama_cpp(const Outcomes& outcomes) {
     std::size_t longest = 0, tokens = 0, equal = 0;
     for (const auto& [id, outcome] : outcomes) {

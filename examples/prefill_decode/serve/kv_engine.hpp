@@ -37,7 +37,8 @@ class KvEngine {
   // Answers what comes next, in the order of those who want it.
   [[nodiscard]] virtual std::vector<Prediction> compute(std::span<const Part> parts) = 0;
 
-  // Puts a sequence's KV into its blocks, where it stays. Answers how many bytes that copied.
+  // Puts a sequence's KV into its blocks, where it stays. Answers how many bytes of it that
+  // copied.
   [[nodiscard]] virtual std::size_t put(std::uint64_t sequence, BlockList blocks) = 0;
   // Begins a sequence with what put() has left in its blocks, of so many tokens. Answers likewise.
   [[nodiscard]] virtual std::size_t get(std::uint64_t sequence, BlockList blocks,

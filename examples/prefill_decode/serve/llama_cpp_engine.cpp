@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "must.hpp"
 
@@ -30,9 +31,9 @@ void by_block(const Layout& layout, BlockList blocks, std::size_t bytes, Copy&& 
 
 }  // namespace
 
-LlamaCppEngine::LlamaCppEngine(const std::filesystem::path& model, const Layout& blocks,
-                               unsigned sequences, unsigned tokens, unsigned threads)
-    : model_(model), engine_(model_, sequences, tokens, threads), blocks_(blocks) {
+LlamaCppEngine::LlamaCppEngine(llama_example::Model model, const Layout& blocks, unsigned sequences,
+                               unsigned tokens, unsigned threads)
+    : model_(std::move(model)), engine_(model_, sequences, tokens, threads), blocks_(blocks) {
   for (unsigned slot = sequences; slot-- > 0;) free_slots_.push_back(slot);
 }
 

@@ -14,7 +14,7 @@ namespace aqua::prefill_decode {
 class LlamaCppEngine final : public KvEngine {
  public:
   // `blocks` outlives this. So many sequences at once, each of so many tokens at most.
-  LlamaCppEngine(const std::filesystem::path& model, const Layout& blocks, unsigned sequences,
+  LlamaCppEngine(llama_example::Model model, const Layout& blocks, unsigned sequences,
                  unsigned tokens, unsigned threads);
 
   [[nodiscard]] std::vector<Prediction> compute(std::span<const Part> parts) override;

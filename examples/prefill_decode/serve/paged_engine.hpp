@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PagedEngine has its KV in the pool's blocks from the beginning, so that put() and get() have
-// nothing to copy.
+// nothing to copy. That it lies there is not shown by what they answer: the play looks at which
+// memory each process has mapped, and how much of it, and compares the logits.
 #pragma once
 
 #include "model/paged_llama.hpp"

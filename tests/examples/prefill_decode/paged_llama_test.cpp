@@ -5,8 +5,6 @@
 #include "model/paged_llama.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <numeric>
@@ -14,6 +12,7 @@
 #include "conversation.hpp"
 #include "must.hpp"
 #include "tests/coordinator/temp_dir.hpp"
+#include "tests/examples/prefill_decode/random_model.hpp"
 
 namespace aqua::prefill_decode {
 namespace {
@@ -29,18 +28,6 @@ class PagedLlamaTest : public ::testing::Test {
     for (std::uint32_t i = 0; i < blocks_.size(); ++i) blocks_[i] = (i * 37 + 5) % kBlocks;
   }
 
-  // A file that llama_random_model has written.
-  static std::filesystem::path write_model(const std::filesystem::path& file) {
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-      ::execl(AQUA_RANDOM_MODEL_PROGRAM, "llama_random_model", file.c_str(), nullptr);
-      std::_Exit(1);
-    }
-    int status = 1;
-    ::waitpid(pid, &status, 0);
-    EXPECT_EQ(status, 0);
-    return file;
-  }
   [[nodiscard]] Layout layout() {
     const KvPoolShape kv = kv_shape(shape_, kBlocks);
     const std::size_t plane = kv.plane_block_bytes * kBlocks;
@@ -72,7 +59,7 @@ class PagedLlamaTest : public ::testing::Test {
   }
 
   const aqua::testing::TempDir directory_;
-  const std::filesystem::path file_ = write_model(directory_ / "random.gguf");
+  const std::filesystem::path file_ = write_random_model(directory_ / "random.gguf");
   const LlamaShape shape_ = read_llama_shape(file_);
   std::vector<std::byte> memory_{};
   const Layout layout_ = layout();

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <random>
@@ -15,7 +13,7 @@
 #include "aqua/sharing/models.hpp"
 #include "tests/keeper/kept_descriptors.hpp"
 #include "tests/keeper/peer_program.hpp"
-#include "tests/systems/sharing/model_bytes.hpp"
+#include "tests/systems/sharing/small_file.hpp"
 
 namespace aqua::sharing {
 namespace {
@@ -185,17 +183,9 @@ TEST_P(TrimmerAtStep, WhoseKeeperIsKilledThereFailsAndTrimsWithTheNext) {
   EXPECT_EQ(publisher.ask("check 8"), "ok");
 }
 
-// Writes a file of one tensor, and answers its path.
-std::string write_weights(const aqua::testing::TempDir& directory) {
-  std::string file = directory / "weights";
-  std::ofstream(file, std::ios::binary) << safetensors_bytes(
-      R"({"w": {"dtype": "F16", "shape": [512, 1024], "data_offsets": [0, 1048576]}})", 1 << 20);
-  return file;
-}
-
 TEST_F(KilledWeights, ALoaderWhoseKeeperIsKilledWhileItReadsFailsAndLoadsWithTheNext) {
   const aqua::testing::TempDir directory;
-  const std::string file = write_weights(directory);
+  const std::string file = small_file(directory, 7);
   test::PeerProgram loader(keeper_.socket());
   ASSERT_EQ(loader.ask("stop-at read"), "ok");
   ASSERT_EQ(loader.ask("load " + file + " 1"), "at read");
@@ -206,11 +196,12 @@ TEST_F(KilledWeights, ALoaderWhoseKeeperIsKilledWhileItReadsFailsAndLoadsWithThe
   EXPECT_TRUE(models().empty());
   EXPECT_EQ(loader.ask("load " + file + " 1"), "ok");
   EXPECT_EQ(loader.ask("attach 1"), "1");
+  EXPECT_EQ(loader.ask("check 7"), "ok");
 }
 
 TEST_F(KilledWeights, ALoaderThatIsKilledWhileItReadsLeavesNothingAndAnotherLoads) {
   const aqua::testing::TempDir directory;
-  const std::string file = write_weights(directory);
+  const std::string file = small_file(directory, 7);
   const std::ptrdiff_t before = test::kept_descriptors(keeper_);
   test::PeerProgram loader(keeper_.socket());
   ASSERT_EQ(loader.ask("stop-at read"), "ok");
@@ -222,6 +213,7 @@ TEST_F(KilledWeights, ALoaderThatIsKilledWhileItReadsLeavesNothingAndAnotherLoad
   test::PeerProgram next(keeper_.socket());
   EXPECT_EQ(next.ask("load " + file + " 1"), "ok");
   EXPECT_EQ(next.ask("attach 1"), "1");
+  EXPECT_EQ(next.ask("check 7"), "ok");
 }
 
 TEST_F(KilledWeights, AReaderThatIsKilledLetsASupersededVersionGo) {
@@ -237,11 +229,12 @@ TEST_F(KilledWeights, AReaderThatIsKilledLetsASupersededVersionGo) {
   EXPECT_EQ(models().front().version, "2");
 }
 
-// Publishers, copiers, trimmers, readers and the keeper die at random moments of whatever they do.
-// Whatever is attached has the bytes of its version, and at the end the keeper has nothing left
-// open. Goes on for as many rounds as it takes to have checked some.
+// Publishers, loaders, copiers, trimmers, readers and the keeper die at random moments of whatever
+// they do. Whatever is attached has the bytes of its version, and at the end the keeper has nothing
+// left open. Goes on for as many rounds as it takes to have checked some.
 TEST_F(KilledWeights, AtRandomMomentsNoByteIsWrongAndNothingIsLeft) {
   const int rounds = test::random_rounds();
+  const aqua::testing::TempDir directory;
   const std::ptrdiff_t before = test::kept_descriptors(keeper_);
   std::mt19937_64 random(std::random_device{}());
   const std::uint64_t seed = random();
@@ -254,17 +247,30 @@ TEST_F(KilledWeights, AtRandomMomentsNoByteIsWrongAndNothingIsLeft) {
   for (int round = 0; round < rounds || checked <= rounds / 8; ++round) {
     ASSERT_LT(round, 20 * rounds) << "hardly anything was ever attached";
     while (peers.size() < 3) peers.push_back(std::make_unique<test::PeerProgram>(keeper_.socket()));
-    for (std::size_t i = 0; i < peers.size(); ++i) {
-      // Two may publish the same version: one of them is refused.
+    for (const auto& peer : peers) {
+      // Two may publish or load the same version: one of them is refused.
       if (below(2) == 0) version += static_cast<int>(below(2));
       const std::string of = std::to_string(version);
-      const std::string verbs[] = {"publish " + of + " " + std::to_string(1000 + version),
-                                   "copy -",
-                                   "attach -",
-                                   "attach -",
-                                   "trim",
-                                   "bring-back -"};
-      peers[i]->post(verbs[below(std::size(verbs))]);
+      const auto bytes = static_cast<std::uint64_t>(1000 + version);  // their seed
+      switch (below(7)) {
+        case 0:
+          peer->post("publish " + of + " " + std::to_string(bytes));
+          break;
+        case 1:
+          peer->post("load " + small_file(directory, bytes) + " " + of);
+          break;
+        case 2:
+          peer->post("copy -");
+          break;
+        case 3:
+          peer->post("trim");
+          break;
+        case 4:
+          peer->post("bring-back -");
+          break;
+        default:
+          peer->post("attach -");
+      }
     }
     std::this_thread::yield();
     const std::size_t victim = below(peers.size() + 1);

@@ -4,15 +4,22 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "aqua/sharing/models.hpp"
 #include "base/memfd.hpp"
 #include "systems/sharing/act/keeper_client.hpp"
 #include "tests/keeper/keeper_process.hpp"
+#include "tests/keeper/kept_descriptors.hpp"
 #include "tests/keeper/peer_program.hpp"
 #include "tests/systems/sharing/fake_systemd.hpp"
+#include "tests/systems/sharing/small_file.hpp"
 
 namespace aqua::sharing {
 namespace {
@@ -200,6 +207,53 @@ TEST_F(StoredWeights, WhatWasCommittedIsThereAfterTheKeeperIsKilled) {
       EXPECT_EQ(attached.substr(0, 9), "not_found");
     }
   }
+}
+
+// Publishers, loaders, readers and keepers die at random moments. What was committed is what the
+// next keeper serves, byte for byte, and at the end nothing is left in the store.
+TEST_F(StoredWeights, AtRandomMomentsWhatWasCommittedIsServedByTheNextKeeper) {
+  std::mt19937_64 random(std::random_device{}());
+  const std::uint64_t seed = random();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  random.seed(seed);
+  const auto below = [&](std::uint64_t n) { return random() % n; };
+  std::vector<std::unique_ptr<test::PeerProgram>> peers(2);  // a writer and a reader
+  int committed = 0, keepers = 0;
+  const int rounds = test::random_rounds();
+  for (int version = 1; version <= rounds || keepers < 3; ++version) {
+    for (auto& peer : peers) {
+      if (!peer) peer = std::make_unique<test::PeerProgram>(keeper_.socket());
+    }
+    const auto seed_of = [](int of) { return static_cast<std::uint64_t>(1000 + of); };
+    const std::string of = std::to_string(version);
+    peers[0]->post(below(2) == 0 ? "publish " + of + " " + std::to_string(seed_of(version))
+                                 : "load " + small_file(directory_, seed_of(version)) + " " + of);
+    peers[1]->post("attach -");
+    std::this_thread::yield();
+    const std::size_t victim = below(3);
+    if (victim == 2) {
+      restart();
+      ++keepers;
+    } else {
+      peers[victim]->kill();
+      peers[victim].reset();
+    }
+    if (peers[0] && peers[0]->answer() == "ok") committed = version;
+    if (peers[1]) (void)peers[1]->answer();
+    test::PeerProgram reader(keeper_.socket());
+    const std::string attached = reader.ask("attach -");
+    const int found = std::atoi(attached.c_str());
+    ASSERT_GE(found, committed) << attached;  // one whose writer was killed may have been committed
+    if (found > 0) {
+      ASSERT_EQ(reader.ask("check " + std::to_string(seed_of(found))), "ok");
+    }
+  }
+  peers.clear();
+  restart();
+  for (const ModelStatus& left : models()) {
+    EXPECT_TRUE(retire_model(left.model, left.version, keeper_.socket()).ok());
+  }
+  EXPECT_TRUE(systemd_.names().empty());
 }
 
 TEST_F(StoredWeights, InHostMemoryAreSpareForTheNextKeeperToo) {

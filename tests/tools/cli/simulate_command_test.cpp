@@ -218,8 +218,26 @@ TEST_F(Simulate, ModelsThatShareAGpuHaveTheirOwnTable) {
   EXPECT_NE(fails({"--share", "2", "--compare", "fcfs,cfs"}, Code::invalid_argument)
                 .find("ways of its own"),
             std::string::npos);
+  EXPECT_NE(fails({"--interference", "measured"}, Code::invalid_argument).find("give --share"),
+            std::string::npos);
   (void)fails({"--share", "1"}, Code::invalid_argument);
   (void)fails({"--share", "16", "--model", "llama-2-70b"}, Code::failed_precondition);
+}
+
+TEST_F(Simulate, ModelsSideBySideAreSlowerAsMeasuredThanAsAssumed) {
+  const auto told = [&](const char* interference) {
+    return nlohmann::json::parse(run({"--share", "2", "--share-seconds", "60", "--rate", "6",
+                                      "--interference", interference, "--json"})
+                                     .value());
+  };
+  // Of the most popular model's.
+  const auto median = [](const nlohmann::json& all, std::size_t way) {
+    return all.at("ways")[way].at("seeds")[0].at("models")[0].at("ttft_p50_s").get<double>();
+  };
+  const auto assumed = told("assumed"), measured = told("measured");
+  EXPECT_EQ(measured.at("interference"), "measured");
+  EXPECT_EQ(median(measured, 0), median(assumed, 0)) << "in turn nothing is side by side";
+  EXPECT_GT(median(measured, 1), median(assumed, 1)) << "fixed parts";
 }
 
 TEST_F(Simulate, PacksRequestsOverEngines) {

@@ -38,6 +38,36 @@ TEST(SharedGpu, MemoryBandwidthIsDividedAmongThoseThatWantIt) {
   EXPECT_EQ(gpu.of(1).begin(5 * kMs, 10 * kMs, false), 21 * kMs);
 }
 
+TEST(SharedGpu, BesideTheOtherPhaseThatCurveCountsInPlaceOfTheBandwidth) {
+  SharingProfile profile;
+  profile.prefill.bandwidth = 1;
+  profile.prefill.beside_the_other = sharing::SpeedCurve{.points = {{0.5, 0.25}, {1, 1}}};
+  SharedGpu gpu(GpuSharing::fixed, {0.5, 0.5}, profile);
+  EXPECT_EQ(gpu.of(0).begin(0, 10 * kMs, true), 20 * kMs) << "beside nothing";
+  EXPECT_EQ(gpu.of(1).begin(20 * kMs, 80 * kMs, false), 100 * kMs);
+  EXPECT_EQ(gpu.of(0).begin(20 * kMs, 10 * kMs, true), 60 * kMs) << "beside decode";
+  SharedGpu alike(GpuSharing::fixed, {0.5, 0.5}, profile);
+  EXPECT_EQ(alike.of(0).begin(0, 100 * kMs, true), 200 * kMs);
+  EXPECT_EQ(alike.of(1).begin(0, 10 * kMs, true), 20 * kMs)
+      << "beside the same: bandwidth, 0.5 each";
+}
+
+// What the H100's file says, to a hundredth.
+TEST(SharedGpu, MeasuredOnAnH100PrefillLosesFarMoreBesideDecodeThanDecodeBesidePrefill) {
+  const SharingProfile h100 = measured_on_h100();
+  EXPECT_NEAR(sharing::speed_at(h100.decode.speed, 32.0 / 132), 0.97, 0.01);
+  ASSERT_TRUE(h100.prefill.beside_the_other && h100.decode.beside_the_other);
+  EXPECT_NEAR(sharing::speed_at(*h100.prefill.beside_the_other, 72.0 / 132), 0.18, 0.01);
+  EXPECT_NEAR(sharing::speed_at(*h100.prefill.beside_the_other, 120.0 / 132), 0.66, 0.01);
+  EXPECT_NEAR(sharing::speed_at(*h100.decode.beside_the_other, 100.0 / 132), 0.95, 0.01);
+  EXPECT_NEAR(sharing::speed_at(*h100.decode.beside_the_other, 12.0 / 132), 0.53, 0.01);
+  for (const PhaseProfile& phase : {h100.prefill, h100.decode}) {
+    const std::vector<sharing::EngineLoad> asked{{.phases = {{0.1, phase.speed}}},
+                                                 {.phases = {{0.1, *phase.beside_the_other}}}};
+    EXPECT_TRUE(sharing::SmShares::create(2, {}).value().decide(asked).ok()) << "both are curves";
+  }
+}
+
 TEST(SharedGpu, WhoHasAllOfItIsWaitedFor) {
   auto shares = sharing::SmShares::create(2, {.units = 4}).value();
   const std::vector<sharing::EngineLoad> busy(2, {.phases = {{0.3, {}}}});

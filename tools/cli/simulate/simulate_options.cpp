@@ -138,6 +138,10 @@ void add_engine(CommandLine& line, SimulateOptions& o) {
       .number("--skew", o.skew, 0, 4, "A", "their popularity: model i in proportion to i^-A")
       .number("--share-seconds", o.share_seconds, 10, 1e6, "S",
               "how long requests come; at half time the order of popularity turns round")
+      .choice("--interference", o.measured_interference, {{"assumed", false}, {"measured", true}},
+              "NAME",
+              "of engines side by side; assumed: they share the memory's bandwidth; measured: as "
+              "green contexts of an H100 beside a loop that takes all of it, the worst case")
       .text("--model", o.model, "NAME|FILE", "a preset or a JSON file")
       .text("--server", o.server, "NAME|FILE", "a preset or a JSON file")
       .text("--borrower", o.borrower, "NAME|FILE",
@@ -265,6 +269,9 @@ Result<void> check(const SimulateOptions& options) {
     return bad(
         "--share compares ways of its own, in a table or --json: with --rate, --seeds, --skew and "
         "who serves, and nothing else");
+  }
+  if (options.measured_interference && options.share == 0) {
+    return bad("--interference is of engines that share a GPU: give --share");
   }
   if (options.sweep && (!options.csv.empty() || !options.html.empty())) {
     return bad("--sweep has a table and --json; --csv and --html are of one run");

@@ -57,6 +57,7 @@ struct SimulateOptions {
   unsigned share = 0;  // models on one GPU; 0: one engine has it
   double skew = 1.5;   // of their popularity
   double share_seconds = 600;
+  bool measured_interference = false;  // of engines side by side
   FleetOptions fleet{};
   double speed = 1;  // times the trace's
   sim::Sla sla{};

@@ -86,10 +86,16 @@ Result<std::string> run_sharing(const SimulateOptions& options, const sim::Trace
                                 report::ProgressLine& bar) {
   AQUA_ASSIGN(sim::Ground ground, ground_of(options));
   AQUA_TRY(can_be_met(options.sla, ground));
-  ground.sources.push_back({"speed with part of the multiprocessors", "assumed",
-                            "prefill in proportion, decode full from 0.4 on (after MuxServe)"});
-  ground.sources.push_back({"memory bandwidth of a phase", "assumed", "prefill 0.3, decode 0.8"});
   sim::ModelsShape shape{.models = options.share, .skew = options.skew};
+  ground.sources.push_back({"memory bandwidth of a phase", "assumed", "prefill 0.3, decode 0.8"});
+  if (options.measured_interference) {
+    shape.profile = sim::measured_on_h100();
+    ground.sources.push_back({"speed with part of the multiprocessors, and beside the other phase",
+                              "measured", "green contexts of an H100; decode as a loop of reads"});
+  } else {
+    ground.sources.push_back({"speed with part of the multiprocessors", "assumed",
+                              "prefill in proportion, decode full from 0.4 on (after MuxServe)"});
+  }
   shape.seconds = options.share_seconds;
   if (options.rate) {
     shape.per_second = *options.rate;
@@ -109,6 +115,7 @@ Result<std::string> run_sharing(const SimulateOptions& options, const sim::Trace
   if (!options.json) return table(options, shape, rows) + sources_text(ground);
   json all{{"models", shape.models},
            {"skew", shape.skew},
+           {"interference", options.measured_interference ? "measured" : "assumed"},
            {"requests_per_second", shape.per_second},
            {"seconds", shape.seconds},
            {"sources", sources_json(ground)}};

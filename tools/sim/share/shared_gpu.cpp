@@ -17,12 +17,25 @@ class SharedGpu::Part final : public GpuShare {
   double share;
   Picos until = 0;       // of its iteration
   double bandwidth = 0;  // that this one uses
+  bool prefills = false;
   bool has_all = false;  // of the multiprocessors, until then
   Busy busy{};
 
  private:
   SharedGpu& gpu_;
 };
+
+SharingProfile measured_on_h100() {
+  SharingProfile profile;
+  profile.prefill.beside_the_other = sharing::SpeedCurve{
+      .points = {
+          {0.545, 0.177}, {0.606, 0.215}, {0.727, 0.336}, {0.848, 0.505}, {0.909, 0.664}, {1, 1}}};
+  profile.decode.speed = {.points = {{0.121, 0.696}, {0.242, 0.967}, {0.303, 0.996}, {1, 1}}};
+  profile.decode.beside_the_other = sharing::SpeedCurve{
+      .points = {
+          {0.091, 0.529}, {0.152, 0.716}, {0.273, 0.907}, {0.697, 0.942}, {0.879, 0.978}, {1, 1}}};
+  return profile;
+}
 
 SharedGpu::SharedGpu(GpuSharing how, const std::vector<double>& shares,
                      const SharingProfile& profile)
@@ -51,12 +64,21 @@ Picos SharedGpu::begin(Part& part, Picos now, Picos alone, bool prefills) {
   }
   const PhaseProfile& phase = prefills ? profile_.prefill : profile_.decode;
   part.has_all = how_ == GpuSharing::by_load && others_idle;
-  const double speed = part.has_all ? 1 : sharing::speed_at(phase.speed, part.share);
-  part.bandwidth = phase.bandwidth * speed;
-  double wanted = part.bandwidth;
+  part.prefills = prefills;
+  bool beside_the_other = false;
+  double wanted_by_others = 0;
   for (const auto& other : parts_) {
-    if (other.get() != &part && other->until > start) wanted += other->bandwidth;
+    if (other.get() == &part || other->until <= start) continue;
+    if (phase.beside_the_other && other->prefills != prefills) {
+      beside_the_other = true;
+    } else {
+      wanted_by_others += other->bandwidth;
+    }
   }
+  const sharing::SpeedCurve& curve = beside_the_other ? *phase.beside_the_other : phase.speed;
+  const double speed = part.has_all ? 1 : sharing::speed_at(curve, part.share);
+  part.bandwidth = phase.bandwidth * speed;
+  const double wanted = part.bandwidth + wanted_by_others;
   part.until = start + picos(seconds(alone) / speed * std::max(1.0, wanted));
   return part.until;
 }

@@ -9,12 +9,14 @@
 //
 // No multiprocessor is ever given out twice: who would need one that another iteration has waits
 // until that ends. What is side by side shares the memory's bandwidth: an iteration is as much
-// longer as all together want more of it than there is, counted at its beginning.
+// longer as all together want more of it than there is, counted at its beginning. Where the profile
+// knows how fast a phase is beside the other one, that is what counts between these two.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "aqua/sharing/sm_shares.hpp"
@@ -28,12 +30,21 @@ enum class GpuSharing : std::uint8_t { temporal, fixed, by_load };
 struct PhaseProfile {
   sharing::SpeedCurve speed{};
   double bandwidth = 0;  // of the memory's, that it uses with all multiprocessors
+  // While another engine is in the other phase. None: they share the bandwidth.
+  std::optional<sharing::SpeedCurve> beside_the_other{};
 };
 struct SharingProfile {
   PhaseProfile prefill{.speed = {}, .bandwidth = 0.3};
   // MuxServe, figure 3: decode hardly slows down until it has less than half of them.
   PhaseProfile decode{.speed = {.points = {{0.4, 1}, {1, 1}}}, .bandwidth = 0.8};
 };
+
+// What green contexts of an H100 showed
+// (bench/results/gpu/gpu_green_contexts-h100-2026-11-26.json). Decode was a loop that reads memory
+// and nothing else, and slows prefill down as much as anything can. With less than 0.55 of the
+// multiprocessors prefill was not measured beside it: there it is taken to lose the same part of
+// its speed.
+[[nodiscard]] SharingProfile measured_on_h100();
 
 class SharedGpu {
  public:
