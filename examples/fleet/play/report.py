@@ -69,6 +69,8 @@ def tell_trace(trace, say):
         done = sum(count for kind, count in live["moves"].items() if kind.endswith("done"))
         say(f"{policy:8} {live['in_use_mean']:6.2f} {simulated['in_use_mean']:10.2f} {of['off_percent']:6.1f} % {done:6} "
             f"{simulated['moves']:10}")
+        if len(means := live["in_use_means"]) > 1:
+            say(f"{'':8} {min(means):.2f} to {max(means):.2f} in {len(means)} rounds, of which this is the median")
         tell_failures(live["failures"], say)
         faults |= set(live["faults"])
     say(f"pack uses {trace['pack_over_lb']:.2f} of the engine-seconds that lb uses.")

@@ -15,7 +15,7 @@ from play.pauses import Pauses  # noqa: E402
 from play.picture import Chart, page, svg  # noqa: E402
 from play.process import Failure  # noqa: E402
 from play.report import words_of  # noqa: E402
-from play.trace import in_use, read_trace, write_trace  # noqa: E402
+from play.trace import in_use, middle_of, read_trace, write_trace  # noqa: E402
 from play.watch import EnginesInUse  # noqa: E402
 
 HEAD = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
@@ -52,6 +52,11 @@ class Trace(unittest.TestCase):
         rows = [(0.0, 1, 1), (10.0, 1, 1)]
         self.assertAlmostEqual(in_use([[0, 4], [1, 2], [5.5, 3]], rows), 2.5)
         self.assertAlmostEqual(in_use([[0, 4], [8, 1], [20, 9]], rows), (7 * 4 + 2 * 1) / 9)
+
+
+    def test_of_several_rounds_the_median_counts_with_the_faults_of_all(self):
+        rounds = [{"in_use_mean": mean, "moves": mean, "faults": faults} for mean, faults in ((3, []), (1, ["late"]), (2, []))]
+        self.assertEqual(middle_of(rounds), {"in_use_mean": 2, "moves": 2, "in_use_means": [3, 1, 2], "faults": ["late"]})
 
 
 class Samples(unittest.TestCase):
