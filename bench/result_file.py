@@ -46,7 +46,7 @@ def load():
 
 def versions_of(name):
     """What else was measured with, of a benchmark of llama.cpp."""
-    if not name.startswith("llama"):
+    if "llama" not in name:
         return {}
     pinned = (ROOT / "scripts/llama").read_text(encoding="utf-8").splitlines()
     value = {key: next(line.split("=", 1)[1].split()[0] for line in pinned if line.startswith(key + "="))

@@ -11,9 +11,9 @@ namespace aqua {
 // "reconnect"; of shared weights "read", "copy", "seal", "publish", "commit", "attach", "wait",
 // "map", "drop"; of KV pools "join", "make", "map", "hand_over", "accept"; of segments "join",
 // "reserve", "map", "commit", "open"; of the router's moves by KV "receive", "order", "grant",
-// "switched". The hook runs on the thread that reached the step and may not return. In a process
-// with a runtime it runs just before the step is taken; in the coordinator just after the ledger
-// has recorded the step and before the reply is sent.
+// "switched", by tokens "warm", "go_on", "take_over". The hook runs on the thread that reached the
+// step and may not return. In a process with a runtime it runs just before the step is taken; in
+// the coordinator just after the ledger has recorded the step and before the reply is sent.
 using StepHook = void (*)(const char* name);
 
 inline std::atomic<StepHook> step_hook{nullptr};

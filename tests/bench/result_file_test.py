@@ -40,6 +40,10 @@ class Seal(unittest.TestCase):
         self.assertEqual(result["command"], "new_bench --fast build/there --trace $AQUA_DATA/a.csv")
         self.assertGreaterEqual(result["machine"]["load_after"], 0)
 
+    def test_of_llama_cpp_it_says_which(self):
+        self.assertEqual(set(result_file.versions_of("fleet_llama_server")), {"versions"})
+        self.assertEqual(result_file.versions_of("fleet"), {})
+
     def test_an_edit_of_any_field_is_found(self):
         for fields in ({"date": "2020-01-01"}, {"commit": "1234567"}, {"result": {"median_ms": 1}}):
             whole = self.path.read_text()

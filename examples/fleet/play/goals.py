@@ -16,6 +16,9 @@ def goals_of(report):
         at_most(0, "answers that are not those of one engine alone", len(load["wrong"]))
         for kind in load["kinds_of_moves"]:
             at_least(100, f"moves by {kind}", load["moves"][f"{kind} done"])
+        if pauses := load["pauses"]:
+            at_most(3, "iterations that 99 of 100 moves by KV under load keep their clients waiting",
+                    pauses["at_most_iterations"])
     if measured := report.get("measured"):
         at_most(3, "iterations that a move by KV keeps its client waiting", measured["kv"]["pause_iterations_most"])
         at_least(50, "time of a move by tokens over one by KV", measured["tokens_over_kv"])

@@ -4,6 +4,7 @@ import concurrent.futures
 import random
 
 from play.clients import Clients
+from play.pauses import Pauses
 from play.process import await_true, show
 from play.watch import Watch
 
@@ -22,17 +23,19 @@ def run_load(setup):
     show(f"a router before {len(engines)} engines, --policy {options.policy}; {options.clients} clients ask")
     clients, watch = Clients(options.clients, right, lambda: setup.kind.asker(router.url)), Watch(router)
     try:
-        disturb(setup, router, engines, watch)
+        pauses = disturb(setup, router, engines, watch)
     finally:
         clients.end()
         watch.end()
     await_true("every engine is empty", lambda: all(engine.left() == 0 for engine in engines.values()))
     return {"answers": clients.equal, "wrong": clients.wrong, "moves": router.moves(), "failures": router.failures(),
-            "kinds_of_moves": setup.kind.moves, "recoveries": int(router.metric("aqua_router_recoveries_total")),
+            "kinds_of_moves": setup.kind.moves, "pauses": pauses, "recoveries": int(router.metric("aqua_router_recoveries_total")),
             "seen": {"engines": list(engines), "samples": watch.samples, "marks": watch.marks, "moved": watch.moved}}
 
 
 def disturb(setup, router, engines, watch):
+    """What pauses the moves by KV made that were ordered; None where there are none."""
+    pauses = None
     await_true("the clients are there", lambda: len(router.requests()) >= setup.options.clients)
     watch.mark("engine a is drained", "engine a drains")
     router.order("engines/a/drain")
@@ -42,6 +45,7 @@ def disturb(setup, router, engines, watch):
     for kind in setup.kind.moves:
         watch.mark(f"answers are moved by order, by {kind}", "ordered")
         enough = router.moves()[f"{kind} done"] + setup.options.moves
+        watched = Pauses(router, engines) if kind == "kv" else None
 
         def moved(kind=kind, enough=enough):
             for request in router.requests()[:16]:
@@ -50,6 +54,7 @@ def disturb(setup, router, engines, watch):
             return router.moves()[f"{kind} done"] >= enough
 
         await_true(f"{setup.options.moves} have moved", moved, 600)
+        pauses = watched.end() if watched else pauses
     victim = max(router.engines().values(), key=lambda engine: engine["requests"])["name"]
     watch.mark(f"engine {victim} is killed", f"engine {victim} is dead")
     engines[victim].stop()
@@ -57,3 +62,4 @@ def disturb(setup, router, engines, watch):
     engines[victim] = setup.pool_engine(victim, "--coordinator", setup.address, port=engines[victim].port())
     await_true("another is up in its place", lambda: router.state(victim) == "up")
     watch.mark(f"engine {victim} is up again", "packing")
+    return pauses

@@ -117,6 +117,12 @@ class Router(Child):
         found = samples(call(self.url + "/metrics"), name)
         return sum(value for at, value in found.items() if labels.items() <= dict(at).items())
 
+    def histogram(self, name, **labels):
+        """{bound: how many are at most that}"""
+        found = {float(dict(at)["le"]): count for at, count in samples(call(self.url + "/metrics"), name + "_bucket").items()
+                 if labels.items() <= dict(at).items()}
+        return dict(sorted(found.items()))
+
     def moves(self):
         return {f"{kind} {outcome}": int(self.metric("aqua_router_moves_total", kind=kind, outcome=outcome))
                 for kind in ("kv", "tokens") for outcome in ("done", "ended", "failed")}

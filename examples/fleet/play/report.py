@@ -18,11 +18,18 @@ def tell_load(load, say):
     say(f"{load['answers']} answers equal those of one engine alone, {len(load['wrong'])} do not.")
     say("Moves: " + ", ".join(f"{count} by {kind}" for kind, count in load["moves"].items()) +
         f"; {load['recoveries']} answers went on after a death.")
-    if load["failures"]:
-        say("Why moves failed: " + ", ".join(f"{count} by {why}" for why, count in load["failures"].items()) + ".")
+    tell_failures(load["failures"], say)
+    if pauses := load["pauses"]:
+        say(f"Of {pauses['moves']} moves by KV 99 of 100 kept their clients waiting for {pauses['at_most_seconds'] * 1000:g} ms "
+            f"at most, {pauses['at_most_iterations']:.2f} iterations of {pauses['iteration_ms']:.1f} ms.")
     for fault in sorted(set(load["wrong"])):
         say(f"FAILED: {fault}")
     return not load["wrong"]
+
+
+def tell_failures(failures, say):
+    if failures:
+        say("Why moves failed: " + ", ".join(f"{count} by {why}" for why, count in failures.items()) + ".")
 
 
 def tell_measured(measured, say):
@@ -62,6 +69,9 @@ def tell_trace(trace, say):
         done = sum(count for kind, count in live["moves"].items() if kind.endswith("done"))
         say(f"{policy:8} {live['in_use_mean']:6.2f} {simulated['in_use_mean']:10.2f} {of['off_percent']:6.1f} % {done:6} "
             f"{simulated['moves']:10}")
+        if len(means := live["in_use_means"]) > 1:
+            say(f"{'':8} {min(means):.2f} to {max(means):.2f} in {len(means)} rounds, of which this is the median")
+        tell_failures(live["failures"], say)
         faults |= set(live["faults"])
     say(f"pack uses {trace['pack_over_lb']:.2f} of the engine-seconds that lb uses.")
     for fault in sorted(faults):  # each kind once

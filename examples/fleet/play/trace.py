@@ -75,8 +75,8 @@ def in_use(samples, rows):
     return held / (until - since)
 
 
-def play(setup, policy, rows):
-    engines = [setup.pool_engine(letter, "--pool", f"trace-{policy}", "--pool-blocks", len(ENGINES) * BLOCKS, "--blocks",
+def play(setup, policy, rows, number):
+    engines = [setup.pool_engine(letter, "--pool", f"trace-{policy}-{number}", "--pool-blocks", len(ENGINES) * BLOCKS, "--blocks",
                                  BLOCKS, "--block-tokens", BLOCK_TOKENS, "--budget", BUDGET) for letter in ENGINES]
     router = setup.router(engines, policy, "--epoch", EPOCH_MS, "--watermark", WATERMARK)
     show(f"{len(rows)} requests of the trace come in {rows[-1][0]:.0f} s, --policy {policy}")
@@ -134,12 +134,21 @@ def predict(setup, rows):
     return result
 
 
+def middle_of(rounds):
+    """The one whose mean is the median, with the means and the faults of all."""
+    by_mean = sorted(rounds, key=lambda live: live["in_use_mean"])
+    return by_mean[len(by_mean) // 2] | {"in_use_means": [live["in_use_mean"] for live in rounds],
+                                         "faults": [fault for live in rounds for fault in live["faults"]]}
+
+
 def run_trace(setup, rows):
     predicted = predict(setup, rows)
     result = {"requests": len(rows), "seconds": rows[-1][0], "engines": len(ENGINES),
               "kv_tokens": BLOCKS * BLOCK_TOKENS, "policies": {}}
+    rounds = [{policy: play(setup, policy, rows, number) for policy in POLICIES}
+              for number in range(setup.options.trace_rounds)]
     for policy in POLICIES:
-        live = play(setup, policy, rows)
+        live = middle_of([by_policy[policy] for by_policy in rounds])
         of = predicted[policy]
         result["policies"][policy] = {"live": live, "simulated": of,
                                       "off_percent": 100 * (of["in_use_mean"] / live["in_use_mean"] - 1)}

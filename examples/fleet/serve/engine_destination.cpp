@@ -56,10 +56,12 @@ void Engine::receive(Arrival& arrival) {
   steps_.reached("room");
 }
 
+// A request's own parcel comes under the turn of its attempt. Any other is of a move that is over,
+// or nobody's.
 void Engine::take_parcel(Parcel parcel) {
   for (Incoming& incoming : incoming_) {
     const bool its = incoming.asked.name.request == parcel.id &&
-                     incoming.asked.name.turn < parcel.turn && !incoming.move.over() &&
+                     incoming.asked.name.turn == parcel.given && !incoming.move.over() &&
                      incoming.move.state() == migration::DestinationState::room;
     if (!its) continue;
     incoming.parcel = std::move(parcel);

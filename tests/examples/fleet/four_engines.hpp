@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Four engines of one pool, and a router in front.
+// Four engines of one pool, and a router in front. All but the keeper may die and be replaced.
 //
 // Threads: one.
 #pragma once
@@ -19,13 +19,14 @@ using router::test::becomes;
 
 class Fleet {
  public:
-  Fleet() {
-    std::vector<std::string> urls;
+  // `more`: of each engine's command line.
+  explicit Fleet(const std::vector<std::string>& more = {}) {
+    line_.insert(line_.end(), more.begin(), more.end());
     for (const char* name : {"a", "b", "c", "d"}) {
-      engines_.emplace_back(std::in_place, keeper, name, kPace);
-      urls.push_back(engines_.back()->url());
+      engines_.emplace_back(std::in_place, keeper, name, line_);
+      urls_.push_back(engines_.back()->url());
     }
-    router.emplace(urls);
+    router.emplace(urls_);
   }
   [[nodiscard]] FleetEngine& engine(std::size_t i) { return *engines_.at(i); }
   [[nodiscard]] std::string state(std::size_t i) const {
@@ -34,10 +35,17 @@ class Fleet {
   // Another process in its place, at the same address.
   void replace(std::size_t i) {
     const std::string url = engines_[i]->url();
-    auto line = kPace;
+    auto line = line_;
     line.insert(line.end(), {"--port", url.substr(url.rfind(':') + 1)});
     engines_[i].reset();
     engines_[i].emplace(keeper, std::string(1, static_cast<char>('a' + i)), line);
+  }
+  // The router is killed, and another one takes its address.
+  void replace_router() {
+    router->child.signal(SIGKILL);
+    EXPECT_EQ(router->child.wait(), 128 + SIGKILL);
+    const std::string address = router->url().substr(router->url().rfind('/') + 1);
+    router.emplace(urls_, std::vector<std::string>{"--listen", address});
   }
   // Waits until all engines together have run `count` more iterations.
   void await_iterations(double count) {
@@ -55,11 +63,12 @@ class Fleet {
     EXPECT_TRUE(becomes([&] { return keeper.holds_nothing(); }));
   }
 
-  inline static const std::vector<std::string> kPace{"--iteration-ms", "10"};
   const Keeper keeper;
   std::optional<RouterProcess> router;
 
  private:
+  std::vector<std::string> line_{"--iteration-ms", "10"};
+  std::vector<std::string> urls_{};
   std::deque<std::optional<FleetEngine>> engines_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Engines that lend their KV memory while nobody asks them, and are woken by a reclaim; and a fleet
 // whose coordinator dies. Every answer is the reference's, and every byte of the borrower's is
-// compared.
+// compared. `aqua top` looks at router and coordinator as they are then.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -182,6 +182,47 @@ TEST(FleetLending, WhatThePackerHasEmptiedLendsAndIsWokenByLoad) {
   EXPECT_TRUE(becomes([&] { return !lends(a) && !lends(b); }));
   many.expect_all_right();
   EXPECT_TRUE(becomes([&] { return lends(a) && lends(b); }));
+}
+
+// `aqua top`, one look.
+Json top_of(const RouterProcess& router, const DaemonProcess& coordinator) {
+  aqua::testing::ChildProcess top({AQUA_PROGRAM, "top", "--router", router.url(), "--coordinator",
+                                   coordinator.address(), "--once", "--json"});
+  const std::string line = top.read_line();
+  EXPECT_EQ(top.wait(), 0);
+  return Json::parse(line, nullptr, false);
+}
+
+TEST(AquaTop, ShowsALiveFleetItsMovesAndWhoLendsToWhom) {
+  const DaemonProcess coordinator;
+  auto line = lending_line(coordinator);
+  line.insert(line.end(), {"--iteration-ms", "10"});  // time to look, and to wake the other one
+  const FleetEngine a("engine-a", line), b("engine-b", line);
+  Borrower borrower(coordinator.address());
+  ASSERT_TRUE(becomes([&] { return borrower.all_in(Tier::peer); }));
+  const RouterProcess router({a.url(), b.url()});
+  const Json idle = top_of(router, coordinator);
+  ASSERT_EQ(idle.at("engines").size(), 2U) << idle;
+  for (const Json& engine : idle.at("engines")) EXPECT_EQ(engine.at("state"), "up");
+  EXPECT_TRUE(idle.at("requests").empty());
+  ASSERT_FALSE(idle.at("memory").at("loans").empty()) << idle;
+  EXPECT_GT(idle.at("memory").at("loans")[0].at("bytes"), 0);
+  Json asked;
+  const auto prompt = prompt_of(3);
+  EXPECT_EQ(ask(router.url(), request_of(prompt, 3, 300), "/v1/completions",
+                [&](const Answer& so_far) {
+                  if (so_far.ids.size() < 20 || !asked.empty()) return true;
+                  asked = top_of(router, coordinator);
+                  EXPECT_TRUE(move_the_only_one(router));
+                  return true;
+                }),
+            reference_answer(prompt, 3, 300));
+  ASSERT_EQ(asked.at("requests").size(), 1U) << asked;
+  EXPECT_GE(asked.at("requests")[0].at("tokens").get<std::size_t>(), prompt.size() + 20);
+  const Json moved = top_of(router, coordinator).at("moves").at(1);
+  EXPECT_EQ(moved.at("kind"), "tokens");
+  EXPECT_EQ(moved.at("done"), 1) << moved;
+  EXPECT_GT(moved.at("pause_seconds").get<double>(), 0);
 }
 
 TEST(DeathOfTheCoordinator, NoAnswerOfTheFleetNotices) {

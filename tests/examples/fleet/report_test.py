@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How examples/fleet/run reads a trace, counts engines in use, and draws its page."""
+import math
 import pathlib
 import re
 import sys
@@ -10,10 +11,11 @@ import xml.etree.ElementTree as xml
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "examples/fleet"))
+from play.pauses import Pauses  # noqa: E402
 from play.picture import Chart, page, svg  # noqa: E402
 from play.process import Failure  # noqa: E402
 from play.report import words_of  # noqa: E402
-from play.trace import in_use, read_trace, write_trace  # noqa: E402
+from play.trace import in_use, middle_of, read_trace, write_trace  # noqa: E402
 from play.watch import EnginesInUse  # noqa: E402
 
 HEAD = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
@@ -52,6 +54,11 @@ class Trace(unittest.TestCase):
         self.assertAlmostEqual(in_use([[0, 4], [8, 1], [20, 9]], rows), (7 * 4 + 2 * 1) / 9)
 
 
+    def test_of_several_rounds_the_median_counts_with_the_faults_of_all(self):
+        rounds = [{"in_use_mean": mean, "moves": mean, "faults": faults} for mean, faults in ((3, []), (1, ["late"]), (2, []))]
+        self.assertEqual(middle_of(rounds), {"in_use_mean": 2, "moves": 2, "in_use_means": [3, 1, 2], "faults": ["late"]})
+
+
 class Samples(unittest.TestCase):
     def test_end_with_the_fault_of_who_took_them(self):
         class Router:
@@ -73,6 +80,34 @@ class Samples(unittest.TestCase):
         looked.thread.join()
         looked.end()
         self.assertEqual([count for _, count in looked.samples], [2])
+
+
+class Asked:
+    """A router, and an engine, at two looks: what is asked twice is counted twice."""
+
+    def __init__(self, *looks):
+        self.looks = list(looks)
+
+    def histogram(self, name, **labels):
+        return self.looks.pop(0)
+
+    def metric(self, name):
+        return self.looks.pop(0)
+
+
+class PausesOfMoves(unittest.TestCase):
+    def test_are_those_since_the_beginning_by_the_bound_that_99_of_100_keep(self):
+        router = Asked({0.05: 5, 0.1: 5, math.inf: 7}, {0.05: 103, 0.1: 104, math.inf: 107})
+        paused = Pauses(router, {"a": Asked(10, 511), "b": Asked(0, 3)})
+        paused.begun -= 25
+        told = paused.end()
+        self.assertEqual((told["moves"], told["at_most_seconds"]), (100, 0.1))
+        self.assertAlmostEqual(told["iteration_ms"], 50, delta=1)
+        self.assertAlmostEqual(told["at_most_iterations"], 2, delta=0.1)
+
+    def test_without_a_move_are_not_told(self):
+        with self.assertRaises(Failure):
+            Pauses(Asked({math.inf: 7}, {math.inf: 7}), {"a": Asked(1, 2)}).end()
 
 
 class Page(unittest.TestCase):
@@ -100,7 +135,7 @@ class Page(unittest.TestCase):
 
 class Words(unittest.TestCase):
     def test_tell_why_moves_failed_and_of_none_nothing(self):
-        load = {"answers": 1, "wrong": [], "moves": {"kv done": 1}, "failures": {"kv no_room": 2}, "recoveries": 0}
+        load = {"answers": 1, "wrong": [], "moves": {"kv done": 1}, "failures": {"kv no_room": 2}, "recoveries": 0, "pauses": None}
         words, good = words_of({"load": load, "goals": []})
         self.assertTrue(good)
         self.assertIn("Why moves failed: 2 by kv no_room.", words)

@@ -89,6 +89,10 @@ class Clients {
   ~Clients() { end(); }
   Clients(const Clients&) = delete;
   Clients& operator=(const Clients&) = delete;
+  // The router dies between the two: what was asked by then may break off, and nothing more is
+  // asked.
+  void router_dies() { change_life(); }
+  void router_is_back() { change_life(); }
   // All that were asked are answered.
   void end();
   [[nodiscard]] std::size_t asked() const { return asked_; }
@@ -96,6 +100,7 @@ class Clients {
 
  private:
   void ask_for_ever(std::size_t client);
+  void change_life();
   // Some questions are asked again and again: their answers take as long to compute here.
   [[nodiscard]] const Answer& expected(std::uint32_t question);
 
@@ -103,6 +108,7 @@ class Clients {
   const std::uint32_t tokens_;
   std::atomic<bool> over_{false};
   std::atomic<std::size_t> asked_{0}, right_{0};
+  std::atomic<unsigned> life_{0};  // of the router; odd while it is dead
   std::mutex mu_;
   std::map<std::uint32_t, Answer> expected_{};
   std::string wrong_{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The router is killed and stopped, at each step of a move by KV and in the middle of many: killed
-// it leaves nothing with its engines, stopped it goes on, and no answer has lost a token.
+// The router is killed and stopped, at each step of a move and in the middle of many: killed it
+// leaves nothing with its engines, stopped it goes on, and no answer has lost a token.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -20,6 +20,7 @@ using router::test::request_of;
 struct RouterDeath {
   const char* step;
   int signal;
+  bool by_tokens = false;
 };
 std::string name_of_death(const RouterDeath& death) {
   return std::string(death.signal == SIGKILL ? "Killed_" : "Stopped_") + death.step;
@@ -57,7 +58,8 @@ TEST_P(DeathOfTheRouterInAMove, LeavesNothingOrGoesOn) {
       answer = ask(router.url(), request_of(prompt, 7, tokens), "/v1/completions",
                    [&](const Answer& so_far) {
                      if (so_far.ids.size() >= 20 && !std::exchange(moved, true)) {
-                       (void)move_the_only_one(router);  // it may not live to say so
+                       // It may not live to say so.
+                       (void)move_the_only_one(router, death.by_tokens);
                      }
                      return true;
                    });
@@ -88,7 +90,10 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(RouterDeath{"receive", SIGKILL}, RouterDeath{"order", SIGKILL},
                       RouterDeath{"grant", SIGKILL}, RouterDeath{"switched", SIGKILL},
                       RouterDeath{"receive", SIGSTOP}, RouterDeath{"order", SIGSTOP},
-                      RouterDeath{"grant", SIGSTOP}, RouterDeath{"switched", SIGSTOP}),
+                      RouterDeath{"grant", SIGSTOP}, RouterDeath{"switched", SIGSTOP},
+                      RouterDeath{"warm", SIGKILL, true}, RouterDeath{"go_on", SIGKILL, true},
+                      RouterDeath{"take_over", SIGKILL, true}, RouterDeath{"warm", SIGSTOP, true},
+                      RouterDeath{"go_on", SIGSTOP, true}, RouterDeath{"take_over", SIGSTOP, true}),
     [](const auto& death) { return name_of_death(death.param); });
 
 TEST(DeathOfTheRouter, LeavesNothingOnItsEngines) {

@@ -94,24 +94,24 @@ TEST_P(Explored, OneDeathOfAnyoneAtAnyStepLosesNothing) {
   EXPECT_EQ(seen.router.size(), kRouterStates.size());
 }
 
+TEST_P(Explored, AClientThatGoesAtAnyStepLeavesNothing) {
+  (void)explore(GetParam(), {.cancels = 1, .timeouts = 1});
+}
+
+TEST_P(Explored, AMoveThatTakesTooLongOrFailsAtAnyStepLosesNothing) {
+  (void)explore(GetParam(), {.timeouts = 1, .failures = 1});
+}
+
+TEST_P(Explored, ASourceThatIsTakenForDeadAndIsNotLosesNothing) {
+  (void)explore(GetParam(), {.timeouts = 1, .suspicions = 1});
+}
+
+TEST_P(Explored, ADeathBesideAMoveThatTakesTooLong) {
+  (void)explore(GetParam(), {.deaths = 1, .timeouts = 1});
+}
+
 INSTANTIATE_TEST_SUITE_P(Each, Explored, ::testing::Values(Kind::kv, Kind::tokens),
                          ::testing::PrintToStringParamName());
-
-TEST(ExploredKv, AClientThatGoesAtAnyStepLeavesNothing) {
-  (void)explore(Kind::kv, {.cancels = 1, .timeouts = 1});
-}
-
-TEST(ExploredKv, AMoveThatTakesTooLongOrFailsAtAnyStepLosesNothing) {
-  (void)explore(Kind::kv, {.timeouts = 1, .failures = 1});
-}
-
-TEST(ExploredKv, ASourceThatIsTakenForDeadAndIsNotLosesNothing) {
-  (void)explore(Kind::kv, {.timeouts = 1, .suspicions = 1});
-}
-
-TEST(ExploredKv, ADeathBesideAMoveThatTakesTooLong) {
-  (void)explore(Kind::kv, {.deaths = 1, .timeouts = 1});
-}
 
 }  // namespace
 }  // namespace test

@@ -198,8 +198,8 @@ void World::arrive(Speaker& who) {
   }
 }
 
-// The clients die with it. The next one asks the engines what they have, and cancels what nobody
-// reads; its move is over before it began.
+// Its clients are gone with it. Engines hear of its death, and that nobody reads any more: by the
+// end of their connections, or from the next one, whose move is over before it began.
 void World::router_dies() {
   router_alive = client = false;
   other = {};

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/step.hpp"
 #include "base/try.hpp"
 #include "tools/http/start_thread.hpp"
 
@@ -116,6 +117,7 @@ void Conversation::handle(Piece& piece) {
       counters_.paused(migration::Kind::tokens, Clock::now() - said_);
       cut_all_but(relay_.speaker(), kNoTurn);
       end_move(true);
+      step("take_over");
       return say(piece);
     case Next::broken: {
       AttemptDied died{.turn = piece.turn,

@@ -110,7 +110,7 @@ void Conversation::begin_move(const FleetOrder& order) {
     move_->destination = last_kv_ = turn;
   }
   start(order.engine, by_kv ? AttemptKind::receive : AttemptKind::warm, turn);
-  if (by_kv) step("receive");
+  step(by_kv ? "receive" : "warm");
 }
 
 void Conversation::begin_what_waits() {
@@ -140,6 +140,7 @@ void Conversation::handle(WarmedUp& warmed) {
   }
   move_->until = Clock::now() + options_.hold;
   start(move_->engine, AttemptKind::tokens, turn);
+  step("go_on");
 }
 
 void Conversation::end_move(bool done) {

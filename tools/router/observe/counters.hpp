@@ -17,8 +17,8 @@ namespace aqua::router {
 
 struct Counters {
   // Upper bounds of the times of moves, in seconds; one more bucket has the rest.
-  static constexpr std::array<double, 13> kTimes{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
-                                                 0.25,  0.5,    1,     2.5,  10,    60};
+  static constexpr std::array<double, 14> kTimes{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075,
+                                                 0.1,   0.25,   0.5,   1,    2.5,   10,   60};
   using Count = std::atomic<std::uint64_t>;
 
   Count answered{0}, failed{0}, gone{0}, refused{0};  // requests, by how they ended
