@@ -2,6 +2,7 @@
 #include "tools/report/goal.hpp"
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace aqua::report {

@@ -8,7 +8,7 @@
 // Threads: free functions. judge() is pure.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 

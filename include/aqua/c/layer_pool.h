@@ -143,7 +143,7 @@ AQUA_CALL aqua_error* aqua_layer_pool_begin_step(aqua_layer_pool pool, aqua_stre
  * and with the schedule "fifo", which moves layers here, the errors of end_layer(). */
 AQUA_CALL aqua_error* aqua_layer_pool_begin_layer(aqua_layer_pool pool, uint32_t layer);
 /* The layer's kernels are launched. Errors as those of aqua_layer_pool_begin_layer(), and
- *   unavailable          what is away has moved, and pins on its old place were not released for 5 s
+ *   unavailable          what is away has moved, and pins on its old place were held for 5 s more
  * After this error, and any other but those, nothing is lost: call it again for this layer. */
 AQUA_CALL aqua_error* aqua_layer_pool_end_layer(aqua_layer_pool pool, uint32_t layer);
 /* *step is the step's number, from 1 on. `load` may be NULL. failed_precondition: not every layer

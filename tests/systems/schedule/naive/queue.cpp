@@ -2,7 +2,7 @@
 // fcfs, in words: residents first, in order of arrival; when one wants a block and none is free or
 // coming, the latest to arrive goes. While memory is short nobody is let in. Then those outside,
 // in line: all blocks of the prompt must be free, less a hundredth of the device.
-#include "tests/systems/schedule/naive_scheduler.hpp"
+#include "tests/systems/schedule/naive/scheduler.hpp"
 
 namespace aqua::schedule::test {
 

@@ -2,7 +2,7 @@
 // Who gets a place in a slice.
 #include <tuple>
 
-#include "tests/systems/schedule/naive_slice.hpp"
+#include "tests/systems/schedule/naive/slice.hpp"
 
 namespace aqua::schedule::test {
 

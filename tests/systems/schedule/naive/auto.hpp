@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "tests/systems/schedule/naive_scheduler.hpp"
+#include "tests/systems/schedule/naive/scheduler.hpp"
 
 namespace aqua::schedule::test {
 

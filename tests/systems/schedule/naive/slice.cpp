@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/systems/schedule/naive_slice.hpp"
+#include "tests/systems/schedule/naive/slice.hpp"
 
 #include <tuple>
 

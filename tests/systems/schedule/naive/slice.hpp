@@ -4,7 +4,7 @@
 // decode. A slice deals places to those who wait, in the policy's order, worked out by sorting.
 #pragma once
 
-#include "tests/systems/schedule/naive_scheduler.hpp"
+#include "tests/systems/schedule/naive/scheduler.hpp"
 
 namespace aqua::schedule::test {
 

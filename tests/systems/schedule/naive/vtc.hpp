@@ -8,7 +8,7 @@
 
 #include <tuple>
 
-#include "tests/systems/schedule/naive_scheduler.hpp"
+#include "tests/systems/schedule/naive/scheduler.hpp"
 
 namespace aqua::schedule::test {
 

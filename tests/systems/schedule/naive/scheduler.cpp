@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/systems/schedule/naive_scheduler.hpp"
+#include "tests/systems/schedule/naive/scheduler.hpp"
 
 #include <gtest/gtest.h>
 

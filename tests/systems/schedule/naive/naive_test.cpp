@@ -7,9 +7,9 @@
 #include "tests/systems/schedule/case.hpp"
 #include "tests/systems/schedule/engine.hpp"
 #include "tests/systems/schedule/moves.hpp"
-#include "tests/systems/schedule/naive_auto.hpp"
-#include "tests/systems/schedule/naive_slice.hpp"
-#include "tests/systems/schedule/naive_vtc.hpp"
+#include "tests/systems/schedule/naive/auto.hpp"
+#include "tests/systems/schedule/naive/slice.hpp"
+#include "tests/systems/schedule/naive/vtc.hpp"
 #include "tests/systems/schedule/twin.hpp"
 
 namespace aqua::schedule::test {

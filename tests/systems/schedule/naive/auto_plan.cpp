@@ -2,7 +2,7 @@
 // NaiveAuto: who is let in, who makes room, and what is computed.
 #include <limits>
 
-#include "tests/systems/schedule/naive_auto.hpp"
+#include "tests/systems/schedule/naive/auto.hpp"
 
 namespace aqua::schedule::test {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/systems/schedule/naive_auto.hpp"
+#include "tests/systems/schedule/naive/auto.hpp"
 
 #include <bit>
 #include <cmath>
