@@ -28,7 +28,7 @@ Stage::Stage(Runtime& runtime, const Options& options)
       place_(options.place),
       part_(part_of(model_, place_.shape, place_.stage, place_.rank)),
       cache_(runtime, model_, part_, options.cache_options()),
-      named_step_(at_steps(options), options.directory, options.place.name(), options.coordinator),
+      named_step_(at_steps(options), options.directory, options.place.name()),
       most_tokens_(options.most_tokens()),
       layer_us_(options.layer_us),
       stream_(must(emulated::create_stream(runtime), "stream")),
