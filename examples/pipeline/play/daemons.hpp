@@ -31,7 +31,6 @@ class Daemons {
   }
 
   [[nodiscard]] Coordinator& coordinator() { return coordinator_; }
-  [[nodiscard]] const Coordinator& coordinator() const { return coordinator_; }
   // nullptr: there is none.
   [[nodiscard]] Daemon* keeper() { return keeper_ ? &*keeper_ : nullptr; }
   // As Daemon::look().
