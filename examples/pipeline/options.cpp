@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <utility>
 
+#include "daemon_program.hpp"
 #include "must.hpp"
 
 namespace aqua::pipeline {
@@ -28,8 +30,8 @@ Result<Kill> parse_kill(std::string_view text) {
   const Error wrong{
       Code::invalid_argument,
       "expected PIPELINE:STAGE[:RANK]@PERCENT% or @STEP, or PIPELINE:standby@PERCENT%, "
-      "a step being listening, surveyed, acknowledged, restoring, restored, resumed, connected or "
-      "stepped"};
+      "a step being listening, surveyed, acknowledged, restoring, restored, resumed, connected, "
+      "streaming, streamed, taking, taken or stepped"};
   const std::size_t colon = text.find(':'), at = text.find('@');
   if (colon == std::string_view::npos || at == std::string_view::npos || at < colon) return wrong;
   Kill kill{.pipeline = std::string(text.substr(0, colon))};
@@ -65,11 +67,11 @@ std::optional<std::string> refusal(const Kill& kill, const Options& options,
   if (kill.standby && is_daemon(kill)) return "nobody stands by for a daemon";
   if (kill.pipeline == kCoordinator)
     return kill.stage == 0 ? std::nullopt : std::optional<std::string>("there is one coordinator");
-  if (kill.stops && is_daemon(kill)) return "nobody finds that this daemon is stopped";
   if (kill.pipeline == kKeeper) {
-    if (options.replicate && !options.prefill && kill.step.empty() && kill.stage == 0) return {};
-    return "wants --replicate alone, and a time";
+    if (options.has_keeper() && kill.stage == 0) return {};
+    return "wants one server, with --replicate or --prefill, which has one keeper";
   }
+  if (kill.stops && is_daemon(kill)) return "nobody finds that this daemon is stopped";
   if (kill.pipeline == kCourier) {
     if (!options.two_servers.empty() && kill.step.empty() && kill.stage <= 1) return {};
     return "wants --two-servers, and a time";
@@ -159,17 +161,17 @@ CommandLine options_line(Options& options) {
       .flag("--standby", options.standby, "a process of each pipeline stands by for one that dies")
       .list("--kill", options.kill, "PIPELINE:STAGE[:RANK]@PERCENT%|@STEP",
             "kill that process once so many of all tokens are there, or where it gets to that "
-            "step; again and again. PIPELINE:standby is who stands by, keeper:0 is the keeper, "
-            "courier:0 the courier of prefill's server, courier:1 that of decode's, server:0 all "
-            "that runs on the first of two "
-            "servers, coordinator:0 the coordinator, of which another life begins at once. What "
-            "happens at a step happens at the start and once more after a death")
+            "step; again and again. PIPELINE:standby is who stands by, keeper:0 the keeper and "
+            "coordinator:0 the coordinator, of which another life begins at once, courier:0 the "
+            "courier of prefill's server, courier:1 that of decode's, server:0 all that runs on "
+            "the first of two servers. What happens at a step happens at the start and once more "
+            "after a death")
       .list("--stop", options.stop, "PIPELINE:STAGE[:RANK]@PERCENT%|@STEP",
             "likewise, stop it (SIGSTOP), of which its pidfd does not tell ...")
       .number("--ttl-ms", options.ttl_ms, 0, 60'000, "N",
               "... the coordinator calls each process silent that it has not heard of for so long, "
               "and who is silent for as long again is killed and replaced; 0: nobody is. A "
-              "coordinator that is stopped goes on after so long")
+              "coordinator or keeper that is stopped goes on after so long")
       .flag("--compare", options.compare,
             "serve the requests undisturbed, too, and with the same deaths without replicas, and "
             "from scratch; print the latencies side by side")
@@ -258,9 +260,15 @@ std::vector<AtStep> at_steps(const Options& options) {
   for (const Kill& kill : kills(options)) {
     const bool here = kill.pipeline == options.place.pipeline &&
                       kill.stage == options.place.stage && kill.rank == options.place.rank;
-    const bool coordinator = kill.pipeline == kCoordinator;
-    if (!kill.step.empty() && (here || coordinator))
-      all.push_back({.step = kill.step, .stops = kill.stops, .coordinator = coordinator});
+    if (kill.step.empty() || (!here && !is_daemon(kill))) continue;
+    AtStep at{.step = kill.step, .stops = kill.stops};
+    if (is_daemon(kill)) {
+      at.daemon = kill.pipeline;
+      at.socket = kill.pipeline == kKeeper
+                      ? example::keeper_socket(options.directory)
+                      : options.coordinator.substr(options.coordinator.find(':') + 1);
+    }
+    all.push_back(std::move(at));
   }
   return all;
 }

@@ -27,9 +27,9 @@ inline constexpr const char *kColocated = "colocated", *kPrefill = "prefill", *k
 // them, so that the others go on, and read what the orchestrator writes to them.
 inline constexpr unsigned kMostBatch = 64;
 
-inline constexpr const char* kKeeper = "keeper";            // may be killed, too
-inline constexpr const char* kCoordinator = "coordinator";  // likewise, or stopped
-inline constexpr const char* kCourier = "courier";          // likewise: 0 is prefill's, 1 decode's
+inline constexpr const char* kKeeper = "keeper";            // may be killed or stopped, too
+inline constexpr const char* kCoordinator = "coordinator";  // likewise
+inline constexpr const char* kCourier = "courier";          // be killed: 0 is prefill's, 1 decode's
 inline constexpr const char* kServer = "server";            // likewise, with all that runs on it
 
 // Which process dies, and when; or is stopped, and killed once it was silent for long.
@@ -92,6 +92,8 @@ struct Options {
     all.query_heads = 2 * all.kv_heads;
     return all;
   }
+  // On one server; of two each has one.
+  [[nodiscard]] bool has_keeper() const { return two_servers.empty() && (replicate || prefill); }
   // That the orchestrator waits at a time: then it looks who is silent.
   [[nodiscard]] std::chrono::milliseconds one_wait() const {
     return std::chrono::milliseconds(ttl_ms > 0 ? ttl_ms / 4 : 10'000);
@@ -125,7 +127,7 @@ struct Options {
 [[nodiscard]] const PipelineShape* shape_of(const Options& options, const std::string& pipeline);
 // Of Options::kill and stop. Throws Failure where one is wrong, or there is no such process.
 [[nodiscard]] std::vector<Kill> kills(const Options& options);
-// What happens where the process of options.place gets to a named step.
+// What happens where the process of options.place gets to a named step, to it or to a daemon.
 [[nodiscard]] std::vector<AtStep> at_steps(const Options& options);
 // Throws Failure where options do not go together.
 void check_options(const Options& options);

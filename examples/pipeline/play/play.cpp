@@ -12,12 +12,11 @@
 #include "aqua/handoff/segments.hpp"
 #include "daemon_program.hpp"
 #include "must.hpp"
-#include "play/coordinator.hpp"
+#include "play/daemons.hpp"
 #include "play/record.hpp"
 #include "play/report.hpp"
 #include "play/servers.hpp"
 #include "play/serving.hpp"
-#include "play/start.hpp"
 #include "verdict.hpp"
 #include "workplace.hpp"
 
@@ -84,11 +83,15 @@ class Play {
   Served serve(const Way& way) {
     directory_ = base_.path() / std::to_string(++served_ways_);
     std::filesystem::create_directory(directory_);
-    coordinator_.emplace(way.options, directory_);
+    daemons_.emplace(way.options, directory_);
     Served served = way.options.prefill ? serve_apart(way.options) : serve_colocated(way.options);
-    served.coordinator_deaths = coordinator_->deaths();
-    served.coordinator_stops = coordinator_->stops();
-    coordinator_.reset();
+    served.coordinator_deaths = daemons_->coordinator().deaths();
+    served.coordinator_stops = daemons_->coordinator().stops();
+    if (const Daemon* const keeper = daemons_->keeper()) {
+      served.keeper_deaths = keeper->deaths();
+      served.keeper_stops = keeper->stops();
+    }
+    daemons_.reset();
     std::filesystem::remove_all(directory_);
     return served;
   }
@@ -97,7 +100,7 @@ class Play {
                   const std::filesystem::path& directory) {
     say("serving: " + name + " " + to_string(shape) + ", " + std::to_string(shape.processes()) +
         (shape.processes() == 1 ? " process" : " processes"));
-    return {name, shape, options, directory, *coordinator_};
+    return {name, shape, options, directory, *daemons_};
   }
 
   Served serve_alone() {
@@ -111,26 +114,24 @@ class Play {
     alone.ttl_ms = 0;
     alone.colocated = {1, 1};
     directory_ = base_.path();
-    coordinator_.emplace(alone, directory_);
+    daemons_.emplace(alone, directory_);
     Processes one_process = start(kReference, alone.colocated, alone, directory_);
-    Served served = Serving(one_process, one_process, requests_, alone, stop_).run();
+    Served served = Serving(one_process, one_process, nullptr, requests_, alone, stop_).run();
     one_process.finish();
     return served;
   }
 
   Served serve_colocated(const Options& options) {
     if (!options.two_servers.empty()) return serve_mirrored(options);
-    std::optional<example::ChildProcess> keeper;
-    if (options.replicate) keeper.emplace(start_keeper(options, directory_));
     Processes pipeline = start(kColocated, options.colocated, options, directory_);
-    Served served = Serving(pipeline, pipeline, requests_, options, stop_)
-                        .run(killing(options, {&pipeline}, keeper ? killing_of(*keeper) : nullptr));
+    Served served = Serving(pipeline, pipeline, daemons_->keeper(), requests_, options, stop_)
+                        .run(killing(options, {&pipeline}));
     const bool in_peace = pipeline.finish();
     if (!options.record.empty()) {
       write_recording(options, requests_, served,
                       StepLog::read(directory_, options.colocated.stages));
     }
-    if (keeper) {
+    if (daemons_->keeper() != nullptr) {
       look_for_segments(served, in_peace, {directory_});
     } else {
       served.not_looked = "there is no keeper";
@@ -144,7 +145,7 @@ class Play {
     const std::filesystem::path& second = servers.decode();
     std::vector<std::filesystem::path> alive{servers.prefill(), second};
     Processes pipeline = start(kColocated, options.colocated, options, servers.prefill());
-    Served served = Serving(pipeline, pipeline, requests_, options, stop_)
+    Served served = Serving(pipeline, pipeline, nullptr, requests_, options, stop_)
                         .run(killing(options, {&pipeline}, [&](const Kill& kill) {
                           if (kill.pipeline == kCourier)
                             return servers.replace_courier(kill.stage == 0 ? kPrefill : kDecode);
@@ -171,11 +172,10 @@ class Play {
   // Prefill and decode apart, with a keeper between them.
   Served serve_apart(const Options& options) {
     if (!options.two_servers.empty()) return serve_on_two(options);
-    example::ChildProcess keeper = start_keeper(options, directory_);
     Processes prefill = start(kPrefill, *options.prefill, options, directory_);
     Processes decode = start(kDecode, *options.decode, decodes(options), directory_);
-    Served served = Serving(prefill, decode, requests_, options, stop_)
-                        .run(killing(options, {&prefill, &decode}, killing_of(keeper)));
+    Served served = Serving(prefill, decode, daemons_->keeper(), requests_, options, stop_)
+                        .run(killing(options, {&prefill, &decode}));
     prefill.finish();
     await_no_parcels(decode, directory_);
     look_for_segments(served, decode.finish(), {directory_});
@@ -187,7 +187,7 @@ class Play {
     TwoServers servers(options, directory_);
     Processes prefill = start(kPrefill, *options.prefill, options, servers.prefill());
     Processes decode = start(kDecode, *options.decode, decodes(options), servers.decode());
-    Served served = Serving(prefill, decode, requests_, options, stop_)
+    Served served = Serving(prefill, decode, nullptr, requests_, options, stop_)
                         .run(killing(options, {&prefill, &decode}, [&](const Kill& kill) {
                           servers.replace_courier(kill.stage == 0 ? kPrefill : kDecode);
                         }));
@@ -200,12 +200,13 @@ class Play {
 
   // Asks the keepers what is left. Where a process was killed as all ended, nobody has replaced it,
   // and what it had is left by right.
-  static void look_for_segments(Served& served, bool in_peace,
-                                const std::vector<std::filesystem::path>& servers) {
+  void look_for_segments(Served& served, bool in_peace,
+                         const std::vector<std::filesystem::path>& servers) {
     if (!in_peace) {
       served.not_looked = "a process was killed as all ended";
       return;
     }
+    await_keeper();
     std::size_t left = 0;
     for (const std::filesystem::path& server : servers) {
       const auto kept = list_segments(example::keeper_socket(server));
@@ -218,19 +219,25 @@ class Play {
     served.segments_left = left;
   }
 
+  // One that has died at last is not started anew before somebody looks.
+  void await_keeper() {
+    if (Daemon* const keeper = daemons_->keeper()) keeper->await_listening();
+  }
+
   // Returns once decode has let go of all that was streamed to it: prefill has ended, so that
   // nothing more comes.
-  void await_no_parcels(Processes& decode, const std::filesystem::path& server) const {
+  void await_no_parcels(Processes& decode, const std::filesystem::path& server) {
     await_none(server,
                [&](const SegmentStatus& kept) { return kept.parcel != 0 && !decode.broken(); });
   }
   // Only the keeper knows; what it has for longer look_for_segments() tells.
   void await_none(const std::filesystem::path& server,
-                  const std::function<bool(const SegmentStatus&)>& is_meant) const {
+                  const std::function<bool(const SegmentStatus&)>& is_meant) {
     constexpr std::chrono::seconds kPatience{10};
     constexpr int kOneWait = 5;  // milliseconds; then it is asked again
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     while (std::chrono::steady_clock::now() < deadline) {
+      await_keeper();
       const auto kept = list_segments(example::keeper_socket(server));
       if (!kept.ok() || std::ranges::none_of(*kept, is_meant)) return;
       pollfd stop{stop_.fd(), POLLIN, 0};
@@ -239,15 +246,10 @@ class Play {
     }
   }
 
-  // Kills a daemon.
-  using KillDaemon = std::function<void(const Kill&)>;
-  static KillDaemon killing_of(example::ChildProcess& keeper) {
-    return [&keeper](const Kill& /*kill*/) { keeper.signal(SIGKILL); };
-  }
-  // Kills and stops what is due, as tokens come.
+  // Kills and stops what is due, as tokens come; with `kill_daemon` couriers and servers.
   std::function<void(std::size_t)> killing(const Options& options,
                                            std::vector<Processes*> pipelines,
-                                           KillDaemon kill_daemon) {
+                                           std::function<void(const Kill&)> kill_daemon = nullptr) {
     // Parsed with the options that it was accepted with: in another way there may be no keeper, or
     // nobody who stands by.
     const bool undisturbed = options.kill.empty() && options.stop.empty();
@@ -258,14 +260,17 @@ class Play {
         return kill.step.empty() && tokens * 100 >= answer_tokens_ * kill.percent;
       };
       for (const Kill& kill : pending) {
-        if (due(kill) && kill.pipeline == kCoordinator) {
-          coordinator_->signal(kill.stops ? SIGSTOP : SIGKILL);
-        } else if (due(kill) && is_daemon(kill) && kill_daemon != nullptr) {
+        if (!due(kill)) continue;
+        const int number = kill.stops ? SIGSTOP : SIGKILL;
+        if (kill.pipeline == kCoordinator) {
+          daemons_->coordinator().signal(number);
+        } else if (kill.pipeline == kKeeper) {
+          if (Daemon* const keeper = daemons_->keeper()) keeper->signal(number);
+        } else if (is_daemon(kill) && kill_daemon != nullptr) {
           kill_daemon(kill);
         }
         for (Processes* const each : pipelines) {
-          if (!due(kill) || each->name() != kill.pipeline) continue;
-          const int number = kill.stops ? SIGSTOP : SIGKILL;
+          if (each->name() != kill.pipeline) continue;
           if (kill.standby) {
             each->signal_standby(number);
           } else {
@@ -301,8 +306,8 @@ class Play {
   std::size_t answer_tokens_ = 0;
   example::StopSignals stop_;
   example::PrivateDirectory base_;
-  std::filesystem::path directory_{};         // of the processes that serve now
-  std::optional<Coordinator> coordinator_{};  // theirs
+  std::filesystem::path directory_{};  // of the processes that serve now
+  std::optional<Daemons> daemons_{};   // theirs
   unsigned served_ways_ = 0;
 };
 

@@ -29,20 +29,20 @@ void Processes::start(const std::optional<Place>& place) {
                       .shape = shape_,
                       .place = place,
                       .member = member,
-                      .coordinator = coordinator_.address(),
+                      .coordinator = daemons_.coordinator().address(),
                       .directory = directory_};
   if (place) asked_[member] = *place;
   processes_.emplace(member, Process{.child = start_stage(options_, wanted)});
 }
 
 Processes::Processes(const std::string& name, const PipelineShape& shape, const Options& options,
-                     const std::filesystem::path& directory, Coordinator& coordinator)
+                     const std::filesystem::path& directory, Daemons& daemons)
     : name_(name),
       shape_(shape),
       options_(options),
       directory_(directory),
-      coordinator_(coordinator),
-      group_(coordinator, name, shape, options.model_shape()),
+      daemons_(daemons),
+      group_(daemons.coordinator(), name, shape, options.model_shape()),
       lost_(shape.stages, false) {
   for (unsigned stage = 0; stage < shape.stages; ++stage) {
     for (unsigned rank = 0; rank < shape.ranks; ++rank) start(Place{name, shape, stage, rank});
@@ -68,7 +68,7 @@ void Processes::watch(std::vector<pollfd>& into) const {
   for (const auto& [member, process] : processes_)
     into.push_back({process.child.pidfd(), POLLIN, 0});
   into.push_back({group_.fd(), POLLIN, 0});
-  into.push_back({coordinator_.pidfd(), POLLIN, 0});
+  daemons_.watch(into);
   const auto found = processes_.find(seats_.at(last()));
   if (found != processes_.end()) into.push_back({found->second.child.output(), POLLIN, 0});
 }
@@ -97,8 +97,8 @@ void Processes::tell(std::size_t seat, const nlohmann::json& message) {
 
 // Silence that the coordinator has told of counts only from when on it could tell of the end of it.
 void Processes::look() {
-  coordinator_.look();
-  const auto hears_since = coordinator_.hears_since();
+  daemons_.look();
+  const auto hears_since = daemons_.coordinator().hears_since();
   const GroupNews news = group_.heard();
   if (options_.ttl_ms == 0) return;
   const auto now = Clock::now();
@@ -203,7 +203,8 @@ bool Processes::adopts(const GroupNews& news) {
 }
 
 void Processes::wait_for_news(int also) {
-  std::vector<pollfd> news{{group_.fd(), POLLIN, 0}, {coordinator_.pidfd(), POLLIN, 0}};
+  std::vector<pollfd> news{{group_.fd(), POLLIN, 0}};
+  daemons_.watch(news);
   if (also >= 0) news.push_back({also, POLLIN, 0});
   for (const auto& [member, process] : processes_)
     news.push_back({process.child.pidfd(), POLLIN, 0});

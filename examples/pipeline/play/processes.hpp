@@ -3,7 +3,7 @@
 // which term, the pipeline's group at the coordinator says, and the orchestrator hears of it. It
 // starts a process for each that has died, which stands by until the group gives it a rank, and
 // kills whom the coordinator has not heard of for long (Options::ttl_ms): who is stopped is alive,
-// and keeps its rank until then.
+// and keeps its rank until then. Whatever it waits for, it looks after the daemons meanwhile.
 //
 // Threads: one, which lives as long as the processes. Errors: Failure, which names who ended by an
 //          error of its own.
@@ -23,7 +23,7 @@
 
 #include "child_process.hpp"
 #include "options.hpp"
-#include "play/coordinator.hpp"
+#include "play/daemons.hpp"
 #include "play/group_watch.hpp"
 #include "serve/resuming.hpp"
 #include "serve/step.hpp"
@@ -33,11 +33,11 @@ namespace aqua::pipeline {
 class Processes {
  public:
   // Starts all of them; returns once they are connected with each other. Their sockets lie in
-  // `directory`. The coordinator outlives it.
+  // `directory`. The daemons outlive it.
   // With options.flip the first stage's first process flips a byte of the KV that it has computed,
   // so that a test can see that the answers differ then.
   Processes(const std::string& name, const PipelineShape& shape, const Options& options,
-            const std::filesystem::path& directory, Coordinator& coordinator);
+            const std::filesystem::path& directory, Daemons& daemons);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const PipelineShape& shape() const { return shape_; }
@@ -114,7 +114,7 @@ class Processes {
   const PipelineShape shape_;
   const Options options_;
   std::filesystem::path directory_;
-  Coordinator& coordinator_;
+  Daemons& daemons_;
   GroupWatch group_;
   std::map<std::string, Process> processes_{};  // by name in the group
   std::map<std::string, Place> asked_{};        // who has asked for a rank

@@ -58,6 +58,9 @@ json as_json(const Options& options, const std::vector<Run>& runs, const Served&
            {"silent", many.silent},
            {"coordinator_deaths", many.coordinator_deaths},
            {"coordinator_stops", many.coordinator_stops},
+           {"keeper_deaths", many.keeper_deaths},
+           {"keeper_stops", many.keeper_stops},
+           {"prompts_given_again", many.prompts_again},
            {"segments_left", many.segments_left ? json(*many.segments_left) : json()},
            {"not_looked", many.not_looked}};
   for (const Run& each : runs) {
@@ -82,6 +85,10 @@ std::vector<std::string> as_lines(const std::vector<Run>& runs, const Served& on
         std::to_string(many.restored) + " tokens from replicas and computing " +
         std::to_string(many.computed_again) + " again" +
         (many.silent > 0 ? "; " + std::to_string(many.silent) + " had been silent for long" : ""));
+  }
+  if (many.keeper_deaths > 0) {
+    lines.push_back("the keeper died " + std::to_string(many.keeper_deaths) + " times; " +
+                    std::to_string(many.prompts_again) + " prompts were given again");
   }
   if (runs.size() > 1) {
     const double undisturbed = runs[1].served.latency_seconds;

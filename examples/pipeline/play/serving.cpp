@@ -11,9 +11,16 @@ namespace aqua::pipeline {
 
 using example::Failure;
 
-Serving::Serving(Processes& prefill, Processes& decode, const std::vector<Request>& requests,
-                 const Options& options, const example::StopSignals& stop)
-    : prefill_(prefill), decode_(decode), requests_(requests), options_(options), stop_(stop) {}
+Serving::Serving(Processes& prefill, Processes& decode, const Daemon* keeper,
+                 const std::vector<Request>& requests, const Options& options,
+                 const example::StopSignals& stop)
+    : prefill_(prefill),
+      decode_(decode),
+      keeper_(keeper),
+      requests_(requests),
+      options_(options),
+      stop_(stop),
+      keeper_deaths_(keeper == nullptr ? 0 : keeper->deaths()) {}
 
 Served Serving::run(const std::function<void(std::size_t tokens)>& on_tokens) {
   served_.began = Clock::now();
@@ -22,6 +29,7 @@ Served Serving::run(const std::function<void(std::size_t tokens)>& on_tokens) {
     listen();
     if (on_tokens) on_tokens(served_.tokens);
     recover_broken();
+    give_lost_prompts();
   }
   served_.seconds = std::chrono::duration<double>(Clock::now() - served_.began).count();
   served_.deaths = decode_.deaths() + (apart() ? prefill_.deaths() : 0);
@@ -33,6 +41,20 @@ Served Serving::run(const std::function<void(std::size_t tokens)>& on_tokens) {
 void Serving::recover_broken() {
   if (decode_.broken()) recover(decode_);
   if (apart() && prefill_.broken()) recover(prefill_);
+}
+
+// What decode had not taken has gone with the keeper. Nobody knows what that was, but that all of
+// decode has the prompt of an answer that goes on. A prompt that prefill has in hand comes all the
+// same, and then once more.
+void Serving::give_lost_prompts() {
+  if (keeper_ == nullptr || !apart() || keeper_deaths_ == keeper_->deaths()) return;
+  keeper_deaths_ = keeper_->deaths();
+  together_.clear();  // the first token of a prompt that is under way now waits for this
+  for (const auto& [sequence, request] : running_) {
+    if (request->answer_tokens == 1 || served_.answers[sequence].size() > 1) continue;
+    give_prompt(*request);
+    ++served_.prompts_again;
+  }
 }
 
 void Serving::begin_more() {

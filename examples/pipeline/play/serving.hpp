@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Serving sends requests through a pipeline, a batch at the same time, and collects the answers.
 // When a process has been killed, each sequence goes on at a point of its own, by plan_recovery():
-// tokens that are there count, and none is computed twice.
+// tokens that are there count, and none is computed twice. When the keeper has, prompts that were
+// streamed and may not have been taken are given to prefill again.
 //
 // Threads: one. Errors: Failure.
 #pragma once
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "play/daemon.hpp"
 #include "play/processes.hpp"
 #include "play/recovery.hpp"
 #include "play/workload.hpp"
@@ -40,7 +42,8 @@ struct Served {
   unsigned recoveries = 0;
   unsigned deaths = 0;  // of processes; several may go into one recovery
   unsigned silent = 0;  // of these, killed since nobody had heard of them for long
-  unsigned coordinator_deaths = 0, coordinator_stops = 0;
+  unsigned coordinator_deaths = 0, coordinator_stops = 0, keeper_deaths = 0, keeper_stops = 0;
+  unsigned prompts_again = 0;      // that were given again since the keeper had died
   std::size_t computed_again = 0;  // tokens, prompts too, whose KV had been there
   std::size_t restored = 0;        // tokens whose KV a stage has read from replicas
   // At all keepers, of replicas and of streams, once all processes had ended. None: nobody could
@@ -53,9 +56,10 @@ struct Served {
 
 class Serving {
  public:
-  // Both may be one.
-  Serving(Processes& prefill, Processes& decode, const std::vector<Request>& requests,
-          const Options& options, const example::StopSignals& stop);
+  // Both may be one. What is streamed between them the keeper has; nullptr: nobody kills it.
+  Serving(Processes& prefill, Processes& decode, const Daemon* keeper,
+          const std::vector<Request>& requests, const Options& options,
+          const example::StopSignals& stop);
 
   // Returns once all are answered. `on_tokens` is told how many tokens are there, of all answers.
   [[nodiscard]] Served run(const std::function<void(std::size_t tokens)>& on_tokens = {});
@@ -79,9 +83,11 @@ class Serving {
   void give_prompt(const Request& request);
   void go_on(const Request& request, std::uint32_t from);
   void recover_broken();
+  void give_lost_prompts();
 
   Processes& prefill_;
   Processes& decode_;
+  const Daemon* const keeper_;
   const std::vector<Request>& requests_;
   const Options& options_;
   const example::StopSignals& stop_;
@@ -96,6 +102,7 @@ class Serving {
   // is reckoned with what they took there.
   kv_stream::RecoveryCosts costs_{};
   std::size_t begun_ = 0;
+  unsigned keeper_deaths_;                      // after which prompts were given again
   Clock::time_point last_news_ = Clock::now();  // of the last tokens, or recovery
   std::optional<Clock::time_point> noticed_{};  // a death after which no token has come yet
 };

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <utility>
-#include <vector>
 
 namespace aqua::pipeline {
 namespace {
@@ -39,7 +38,8 @@ std::vector<std::string> kills_at_steps(const Options& options, const std::strin
   std::vector<std::string> line;
   for (const bool stops : {false, true}) {
     for (const std::string& text : stops ? options.stop : options.kill) {
-      const bool concerns = text.starts_with(pipeline + ":") || text.starts_with(kCoordinator);
+      const bool concerns = text.starts_with(pipeline + ":") || text.starts_with(kCoordinator) ||
+                            text.starts_with(kKeeper);
       if (concerns && !text.ends_with('%'))
         line.insert(line.end(), {stops ? "--stop" : "--kill", text});
     }
@@ -49,8 +49,8 @@ std::vector<std::string> kills_at_steps(const Options& options, const std::strin
 
 }  // namespace
 
-ChildProcess start_keeper(const Options& options, const std::filesystem::path& directory) {
-  constexpr std::chrono::seconds kStartPatience{60};  // on a busy machine
+std::vector<std::string> keeper_line(const Options& options,
+                                     const std::filesystem::path& directory) {
   std::vector<std::string> line{std::filesystem::read_symlink("/proc/self/exe"),
                                 "--keeper-role",
                                 "--directory",
@@ -58,7 +58,12 @@ ChildProcess start_keeper(const Options& options, const std::filesystem::path& d
                                 "--parent",
                                 std::to_string(::getpid())};
   if (!options.keeper.empty()) line.insert(line.end(), {"--keeper-binary", options.keeper});
-  ChildProcess keeper("keeper", line);
+  return line;
+}
+
+ChildProcess start_keeper(const Options& options, const std::filesystem::path& directory) {
+  constexpr std::chrono::seconds kStartPatience{60};  // on a busy machine
+  ChildProcess keeper("keeper", keeper_line(options, directory));
   example::await_line(keeper, "listening", kStartPatience);
   return keeper;
 }

@@ -7,13 +7,17 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "child_process.hpp"
 #include "options.hpp"
 
 namespace aqua::pipeline {
 
-// The daemon whose memory holds what is streamed, once it listens.
+// What starts the daemon whose memory holds what is streamed.
+[[nodiscard]] std::vector<std::string> keeper_line(const Options& options,
+                                                   const std::filesystem::path& directory);
+// Returns it once it listens.
 [[nodiscard]] example::ChildProcess start_keeper(const Options& options,
                                                  const std::filesystem::path& directory);
 

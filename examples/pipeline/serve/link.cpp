@@ -45,26 +45,38 @@ Link Link::connect(std::string peer, const std::filesystem::path& socket) {
   return {std::move(peer), std::move(made)};
 }
 
-bool Link::comes(std::chrono::milliseconds patience) const {
-  pollfd waiting{socket_.get(), POLLIN, 0};
-  return ::poll(&waiting, 1, static_cast<int>(patience.count())) > 0;
+void Link::await(short events) const {
+  constexpr int kForEver = -1, kOneWait = 20;  // milliseconds; then the other thing is looked at
+  pollfd waiting{socket_.get(), events, 0};
+  while (::poll(&waiting, 1, meanwhile_ ? kOneWait : kForEver) <= 0) {
+    if (meanwhile_) meanwhile_();
+  }
 }
 
 void Link::send(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t put = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) throw NeighbourGone(peer_ + " hears no more: " + reason());
-    bytes = bytes.subspan(static_cast<std::size_t>(put));
+    const ssize_t put =
+        ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (put >= 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(put));
+    } else if (errno == EAGAIN) {
+      await(POLLOUT);
+    } else if (errno != EINTR) {
+      throw NeighbourGone(peer_ + " hears no more: " + reason());
+    }
   }
 }
 
 void Link::receive(std::span<std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) throw NeighbourGone(peer_ + " is gone: " + (got == 0 ? "closed" : reason()));
-    bytes = bytes.subspan(static_cast<std::size_t>(got));
+    const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (got > 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(got));
+    } else if (got < 0 && errno == EAGAIN) {
+      await(POLLIN);
+    } else if (got == 0 || errno != EINTR) {
+      throw NeighbourGone(peer_ + " is gone: " + (got == 0 ? "closed" : reason()));
+    }
   }
 }
 

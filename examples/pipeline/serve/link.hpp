@@ -2,16 +2,18 @@
 // Link is one end of a connected Unix socket between two processes of a pipeline; Listener is where
 // others connect. Both ends are one program: values cross as they lie in memory.
 //
-// Threads: one at a time. Calls block; the orchestrator ends who waits for ever.
+// Threads: one at a time. Calls block, and call what while_waiting() was given meanwhile; the
+//          orchestrator ends who waits for ever.
 // Errors:  Failure; NeighbourGone, which names the other end, where that has ended.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "fd.hpp"
 #include "must.hpp"
@@ -31,8 +33,8 @@ class Link {
 
   [[nodiscard]] bool open() const { return socket_.valid(); }
   void name(std::string peer) { peer_ = std::move(peer); }
-  // Whether something is there to be received, or the end of it all; waits so long for that.
-  [[nodiscard]] bool comes(std::chrono::milliseconds patience) const;
+  // Is called again and again while send() or receive() waits for the other end.
+  void while_waiting(std::function<void()> does) { meanwhile_ = std::move(does); }
   // All of it, or NeighbourGone.
   void send(std::span<const std::byte> bytes);
   void receive(std::span<std::byte> bytes);
@@ -45,8 +47,12 @@ class Link {
   void receive_values(std::span<T> values) { receive(std::as_writable_bytes(values)); }
 
  private:
+  // Until the socket is ready for that, or ended.
+  void await(short events) const;
+
   std::string peer_{};
   example::Fd socket_{};
+  std::function<void()> meanwhile_{};
 };
 
 class Listener {

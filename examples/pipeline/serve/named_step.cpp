@@ -19,10 +19,10 @@ bool is_first(const std::filesystem::path& mark) {
   return made.valid();
 }
 
-// To whoever listens at the socket: that process lives, and nobody else has its number. Whether it
-// got it: between two lives of a daemon nobody listens.
-bool signal_listener(const std::filesystem::path& path, int signal) {
-  const example::Fd made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+// To whoever listens at a socket of this type: that process lives, and nobody else has its number.
+// Whether it got it: between two lives of a daemon nobody listens.
+bool signal_listener(const std::filesystem::path& path, int type, int signal) {
+  const example::Fd made(::socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   path.native().copy(address.sun_path, sizeof address.sun_path - 1);
@@ -45,11 +45,13 @@ void NamedStep::reach(const AtStep& wanted) const {
   const int signal = wanted.stops ? SIGSTOP : SIGKILL;
   const std::string what = (wanted.stops ? " stopped at " : " died at ") + wanted.step +
                            (recovers_ ? " after a death" : "");
-  if (wanted.coordinator) {
-    const std::filesystem::path socket = coordinator_.substr(coordinator_.find(':') + 1);
-    const std::filesystem::path mark = socket.parent_path() / ("coordinator" + what);
+  if (!wanted.daemon.empty()) {
+    const std::filesystem::path mark = wanted.socket.parent_path() / (wanted.daemon + what);
+    if (!is_first(mark)) return;
+    const bool got = signal_listener(wanted.socket, SOCK_STREAM, signal) ||
+                     signal_listener(wanted.socket, SOCK_SEQPACKET, signal);
     // Where it got nowhere, the next process that gets there tries it again.
-    if (is_first(mark) && !signal_listener(socket, signal)) std::filesystem::remove(mark);
+    if (!got) std::filesystem::remove(mark);
     return;
   }
   if (!is_first(directory_ / (process_ + what))) return;

@@ -28,7 +28,7 @@ Stage::Stage(Runtime& runtime, const Options& options)
       place_(options.place),
       part_(part_of(model_, place_.shape, place_.stage, place_.rank)),
       cache_(runtime, model_, part_, options.cache_options()),
-      named_step_(at_steps(options), options.directory, options.place.name(), options.coordinator),
+      named_step_(at_steps(options), options.directory, options.place.name()),
       most_tokens_(options.most_tokens()),
       layer_us_(options.layer_us),
       stream_(must(emulated::create_stream(runtime), "stream")),
@@ -80,6 +80,8 @@ void Stage::resume(const Connect& connect, const Survey& survey) {
       cached->second = each.from;  // of a stage that reads, another rank has died
     } else if (reads) {
       restore(each, survey);
+    } else {
+      let_go(each.sequence);  // its prompt comes, or comes once more: nothing of it is here then
     }
   }
   named_step_.reached("restored");
@@ -109,20 +111,15 @@ void Stage::let_go(Word sequence) {
 }
 
 std::optional<Rewire> Stage::run(Wiring& wiring, Orders& orders, Word term) {
-  if (streams_) streams_->give_up_if([&orders] { return orders.rewire_comes(); });
-  const auto idle = [this](auto& input) {
-    if (streams_) streams_->idle([&input](auto patience) { return input.comes(patience); });
-  };
+  if (streams_) {
+    streams_->give_up_if([&orders] { return orders.rewire_comes(); });
+    wiring.while_waiting([this] { streams_->hear(); });
+  }
   if (!place_.first()) {
-    for (;;) {
-      idle(wiring.before());
-      std::optional<Step> step = receive_step(wiring.before());
-      if (!step) break;
-      take(*step, wiring);
-    }
+    while (std::optional<Step> step = receive_step(wiring.before())) take(*step, wiring);
   } else {
     for (;;) {
-      idle(orders);
+      while (streams_ && !orders.comes(Streams::kOneWait)) streams_->hear();
       const auto order = orders.next_of(term);
       if (!order) break;
       if (order->contains("listen")) return order->get<Rewire>();
@@ -159,19 +156,29 @@ void Stage::compute(Step& step, Wiring& wiring) {
   const std::vector<std::uint32_t> blocks = cache_.blocks_of(sequence);
   const bool prefill = streams_ && place_.pipeline == kPrefill;
   const bool streams_out = prefill && step.head.attempt > 0;
-  std::optional<kv_stream::StreamOut> out;
-  std::optional<kv_stream::StreamIn> in;
-  if (streams_out) out.emplace(streams_->begin(step.head, blocks));
-  if (streams_ && streamed) in.emplace(streams_->take(step.head, blocks, stream_));
-  for (unsigned i = 0; i < part_.layers.count; ++i) {
-    if (in) must(in->stream_wait(stream_, i), "stream_wait");
-    compute_layer(part_.layers.first + i, step, blocks, wiring, [&] {
-      if (out) must(out->layer(i, stream_), "layer");
-    });
+  std::optional<SentPrompt> out;
+  std::optional<TakenPrompt> taken;
+  if (streams_out) out.emplace(*streams_, step.head, blocks);
+  if (streams_ && streamed) {
+    named_step_.reached("taking");
+    taken.emplace(streams_->take(step.head, blocks, stream_));
   }
-  if (in) must(in->wait(), "stream_in");
-  if (in) streamed_.insert(sequence);
-  if (out) streams_->complete(std::move(*out), stream_);
+  for (unsigned i = 0; i < part_.layers.count; ++i) {
+    if (taken) must(taken->in.stream_wait(stream_, i), "stream_wait");
+    compute_layer(part_.layers.first + i, step, blocks, wiring, [&] {
+      if (out) out->layer(i, stream_);
+    });
+    if (out) named_step_.reached("streaming");
+  }
+  if (taken) {
+    must(taken->in.wait(), "stream_in");
+    streamed_.insert(sequence);
+    named_step_.reached("taken");
+  }
+  if (out) {
+    out->complete(stream_);
+    named_step_.reached("streamed");
+  }
   fresh_ = false;
   if (replicas_) replicas_->step(step, blocks, stream_);
   if (prefill) {

@@ -21,6 +21,7 @@
 #include "serve/step_log.hpp"
 #include "serve/wiring.hpp"
 #include "stream/replicas.hpp"
+#include "stream/sent_prompt.hpp"
 #include "stream/streams.hpp"
 
 namespace aqua::pipeline {

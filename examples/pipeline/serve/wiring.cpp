@@ -59,6 +59,11 @@ void Wiring::connect(const Orders& orders) {
   }
 }
 
+void Wiring::while_waiting(const std::function<void()>& does) {
+  for (Link* const link : {&before_, &behind_, &leader_}) link->while_waiting(does);
+  for (Link& partner : partners_) partner.while_waiting(does);
+}
+
 // The first rank adds up. In which order the others are heard does not matter: sums are exact.
 void Wiring::add_up(std::vector<Hidden>& values) {
   if (leader_.open()) {

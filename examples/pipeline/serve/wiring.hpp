@@ -10,6 +10,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ class Wiring {
   // All processes of the pipeline listen. Returns once each neighbour is connected. NeighbourGone
   // where one has died meanwhile, or another order is there.
   void connect(const Orders& orders);
+
+  // Then: is called again and again while this process waits for a neighbour.
+  void while_waiting(const std::function<void()>& does);
 
   // The first stage has none before it, the last none behind it: they talk with the orchestrator.
   [[nodiscard]] Link& before() { return before_; }

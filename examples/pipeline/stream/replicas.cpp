@@ -28,26 +28,35 @@ kv_stream::ReplicatorOptions replicator_options(const Options& options) {
 
 Replicas::Replicas(Runtime& runtime, const Options& options, const KvCache& cache)
     : cache_(cache), options_(replicator_options(options)), runtime_(runtime) {
-  auto replicator = kv_stream::Replicator::create(runtime, cache.layout(), options_);
+  (void)attach();
+}
+
+bool Replicas::attach() {
+  if (replicator_ && replicator_->status().connected) return true;
+  replicator_.reset();
+  known_.clear();
+  auto replicator = kv_stream::Replicator::create(runtime_, cache_.layout(), options_);
   if (replicator.ok()) {
-    replicator_.emplace(std::move(*replicator));
+    replicator_.emplace(std::move(replicator).value());
+    if (sealed_) replicator_->seal();
   } else if (replicator.error().code != Code::unavailable) {
     throw example::Failure("replicator: " + replicator.error().message);
   }
+  return replicator_.has_value();
 }
 
 void Replicas::step(const Step& step, BlockList blocks, Stream stream) {
-  if (!replicator_) return;
   const StepHead& head = step.head;
-  // What was streamed here, or computed while nobody replicated, comes with all of its ids.
+  std::vector<std::uint32_t>& ids = ids_[head.sequence];
+  ids.resize(head.first - head.before);  // what was streamed here comes with all of its ids
+  ids.insert(ids.end(), step.ids.begin(), step.ids.end());
+  if (!attach()) return;
   const bool from_the_first = !known_.contains(head.sequence);
-  if (from_the_first && head.before != head.first) return;
   const std::uint32_t first = from_the_first ? 0 : head.first;
-  const kv_stream::WrittenTokens written{
-      .sequence = head.sequence,
-      .blocks = blocks,
-      .first = first,
-      .ids = std::span(step.ids).subspan(from_the_first ? 0 : head.before)};
+  const kv_stream::WrittenTokens written{.sequence = head.sequence,
+                                         .blocks = blocks,
+                                         .first = first,
+                                         .ids = std::span(ids).subspan(first)};
   const auto since = Clock::now();
   Ticket copy = example::must(replicator_->step({&written, 1}, stream), "replicas");
   constexpr unsigned kMeasuredOf = 8;
@@ -67,13 +76,17 @@ void Replicas::measured(const Ticket& copy, Clock::time_point since) {
 void Replicas::finish(Word sequence) {
   if (replicator_) replicator_->finish(sequence);
   known_.erase(sequence);
+  ids_.erase(sequence);
 }
 
 void Replicas::seal() {
+  sealed_ = true;
   if (replicator_) replicator_->seal();
 }
 
 void Replicas::resume(Word term) {
+  sealed_ = false;
+  options_.term = term;
   if (replicator_) replicator_->resume(term);
 }
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replicas are the copies that a process keeps of its KV with the keeper, by the library's
 // Replicator, and what it finds there of a dead process whose place it has, by a ReplicaReader.
-// Without a keeper it goes on without replicas.
+// Without a keeper it goes on without replicas. When there is one again each sequence is replicated
+// anew, all of it, with its next step.
 //
 // Threads: one. Errors: Failure. Runtime and cache outlive it.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -51,15 +53,19 @@ class Replicas {
 
  private:
   using Clock = std::chrono::steady_clock;
+  // Whether there is a keeper; a new one knows nothing yet.
+  bool attach();
   // Counts what the ticket, which is done, has moved.
   void measured(const Ticket& copy, Clock::time_point since);
 
   const KvCache& cache_;
-  const kv_stream::ReplicatorOptions options_;
+  kv_stream::ReplicatorOptions options_;  // whose term is the present one
   Runtime& runtime_;
   std::optional<kv_stream::Replicator> replicator_{};
   std::optional<kv_stream::ReplicaReader> reader_{};
-  std::set<Word> known_{};  // to the replicator
+  std::map<Word, std::vector<std::uint32_t>> ids_{};  // of all tokens that have KV, by sequence
+  std::set<Word> known_{};                            // to the replicator
+  bool sealed_ = false;
   MeasuredCopies measured_{};
   unsigned prompts_ = 0;  // that were to be copied
 };
@@ -75,10 +81,12 @@ void Replicas::restore(const KnownSequence& known, std::uint32_t tokens, BlockLi
   posted();
   example::must(restored.ticket.wait(), "restore");
   measured(restored.ticket, since);
+  const auto ids = std::span(known.ids).first(tokens);
+  ids_[known.sequence].assign(ids.begin(), ids.end());
   if (!replicator_) return;
   example::must(replicator_->adopt({.sequence = known.sequence,
                                     .blocks = blocks,
-                                    .ids = std::span(known.ids).first(tokens),
+                                    .ids = ids,
                                     .pieces = std::move(restored.pieces)}),
                 "adopt");
   known_.insert(known.sequence);

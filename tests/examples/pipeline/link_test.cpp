@@ -5,10 +5,13 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "fd.hpp"
 #include "serve/resuming.hpp"
@@ -47,6 +50,28 @@ TEST_F(ListenerWithOrders, TakesWhoConnects) {
   int got = 0;
   here.receive_values(std::span(&got, 1));
   EXPECT_EQ(got, sent);
+}
+
+TEST_F(ListenerWithOrders, ALinkThatWaitsForTheOtherEndCallsWhatItWasGiven) {
+  Link there = Link::connect("it", socket_);
+  Link here = listener_->accept(*orders_);
+  const int sent = 7;
+  int got = 0;
+  here.while_waiting([&] { there.send_values(std::span(&sent, 1)); });
+  here.receive_values(std::span(&got, 1));
+  EXPECT_EQ(got, sent);
+
+  // More than a socket takes, and nobody reads it before.
+  const std::vector<std::byte> many(std::size_t{4} << 20, std::byte{7});
+  std::vector<std::byte> all(many.size());
+  std::thread reader;
+  here.while_waiting([&] {
+    if (!reader.joinable()) reader = std::thread([&] { there.receive_values(std::span(all)); });
+  });
+  here.send_values(std::span(many));
+  ASSERT_TRUE(reader.joinable());
+  reader.join();
+  EXPECT_EQ(all, many);
 }
 
 TEST_F(ListenerWithOrders, WaitsNoLongerOnceAnOrderComes) {

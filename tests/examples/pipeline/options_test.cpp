@@ -3,23 +3,61 @@
 
 #include <gmock/gmock.h>
 
+#include <string>
+#include <string_view>
+
 #include "must.hpp"
 
 namespace aqua::pipeline {
 namespace {
 
+using ::testing::ThrowsMessage;
+
 TEST(PipelineOptions, NobodyStandsByForADaemon) {
   for (const char* const daemon : {kKeeper, kCourier, kServer, kCoordinator}) {
     Options options;
     options.replicate = true;
-    options.two_servers = "certificates";
+    if (std::string_view(daemon) != kKeeper) options.two_servers = "certificates";
     options.kill = {std::string(daemon) + ":0@20%"};
     EXPECT_EQ(kills(options).size(), 1U) << daemon;
     options.kill = {std::string(daemon) + ":standby@20%"};
     EXPECT_THAT([&] { (void)kills(options); },
-                ::testing::ThrowsMessage<example::Failure>("--kill " + options.kill[0] +
-                                                           ": nobody stands by for a daemon"));
+                ThrowsMessage<example::Failure>("--kill " + options.kill[0] +
+                                                ": nobody stands by for a daemon"));
   }
+}
+
+TEST(PipelineOptions, TheKeeperDiesAndIsStoppedWhereThereIsOne) {
+  Options options;
+  options.kill = {"keeper:0@20%", "keeper:0@streaming"};
+  options.stop = {"keeper:0@taken"};
+  const auto refused = ThrowsMessage<example::Failure>(
+      "--kill keeper:0@20%: wants one server, with --replicate or --prefill, which has one keeper");
+  EXPECT_THAT([&] { (void)kills(options); }, refused);
+  options.prefill = options.decode = PipelineShape{1, 1};
+  EXPECT_EQ(kills(options).size(), 3U);
+  options.two_servers = "certificates";
+  EXPECT_THAT([&] { (void)kills(options); }, refused);
+}
+
+TEST(PipelineOptions, AProcessKnowsWhatHappensToDaemonsWhereItGetsToAStep) {
+  Options options;
+  options.prefill = options.decode = PipelineShape{1, 2};
+  options.place = {.pipeline = kDecode, .shape = {1, 2}, .rank = 1};
+  options.directory = "/there";
+  options.coordinator = "unix:/there/coordinator.sock";
+  options.kill = {"decode:0:0@taking", "decode:0:1@taken", "keeper:0@streamed", "keeper:0@20%"};
+  options.stop = {"coordinator:0@resumed"};
+  const auto all = at_steps(options);
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].step, "taken");
+  EXPECT_EQ(all[0].daemon, "");
+  EXPECT_EQ(all[1].step, "streamed");
+  EXPECT_EQ(all[1].daemon, kKeeper);
+  EXPECT_EQ(all[1].socket.string(), "/there/keeper.sock");
+  EXPECT_EQ(all[2].daemon, kCoordinator);
+  EXPECT_EQ(all[2].socket.string(), "/there/coordinator.sock");
+  EXPECT_TRUE(all[2].stops);
 }
 
 }  // namespace

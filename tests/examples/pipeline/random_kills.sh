@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Pipelines of random shapes, of which random processes are killed at random points, or one in four
 # stopped until nobody has heard of it for long: each run gives one process's tokens, and nothing stays with the
-# keeper. In every other round prefill and decode are apart.
+# keeper. In every other round prefill and decode are apart, and the keeper between them is killed as well in one of two.
 # Usage: [AQUA_KILLS=ROUNDS] random_kills.sh PROGRAM KEEPER
 set -euo pipefail
 program=$1 keeper=$2 rounds=${AQUA_KILLS:-10}
@@ -10,7 +10,7 @@ RANDOM=1  # the seed
 shapes=(1x1 2x1 3x1 1x2 2x2 1x3 3x2 7x1 1x6)
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-recovered=0 silent=0 looked=0
+recovered=0 silent=0 looked=0 keepers=0
 number() { sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p" "$log"; }
 for ((round = 0; round < rounds; ++round)); do
   pipelines=(colocated)
@@ -25,6 +25,7 @@ for ((round = 0; round < rounds; ++round)); do
       arguments+=("$how" "$pipeline:$((RANDOM % ${shape%x*})):$((RANDOM % ${shape#*x}))@$((RANDOM % 100))%")
     done
   done
+  [ $((round % 4)) != 1 ] || arguments+=(--kill "keeper:0@$((RANDOM % 100))%")
   "$program" "${arguments[@]}" --json >"$log" 2>&1 || { echo "${arguments[*]}"; cat "$log"; exit 1; }
   # Nobody looks where a process was killed as all ended, nor in one pipeline without replicas, which has no keeper.
   why_not="a process was killed as all ended"
@@ -33,9 +34,11 @@ for ((round = 0; round < rounds; ++round)); do
     { echo "${arguments[*]}"; cat "$log"; exit 1; }
   recovered=$((recovered + $(number recoveries)))
   silent=$((silent + $(number silent)))
+  keepers=$((keepers + $(number keeper_deaths)))
   ! grep -q '"segments_left": 0' "$log" || looked=$((looked + 1))
 done
-echo "$rounds runs, $recovered recoveries, $silent were silent, the keeper was looked at in $looked"
+echo "$rounds runs, $recovered recoveries, $silent were silent, the keeper died $keepers times and was looked at in $looked"
 [ "$silent" -ge $((rounds / 10)) ] || { echo "hardly anybody was stopped"; exit 1; }
 [ "$looked" -ge $((rounds / 4)) ] || { echo "hardly anybody looked at the keeper"; exit 1; }
+[ "$keepers" -ge $((rounds / 5)) ] || { echo "the keeper hardly ever died"; exit 1; }
 [ "$recovered" -ge "$rounds" ] || { echo "hardly anybody was killed"; exit 1; }

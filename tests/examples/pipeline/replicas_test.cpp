@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "aqua/emulated.hpp"
+#include "aqua/handoff/segments.hpp"
 #include "aqua/runtime.hpp"
+#include "tests/base/eventually.hpp"
 #include "tests/keeper/keeper_process.hpp"
 
 namespace aqua::pipeline {
@@ -59,6 +61,31 @@ TEST_F(MeasuredReplicas, CountTheBytesThatWereCopiedAndNothingOfAPromptThatWasNo
   const MeasuredCopies all = replicas.take_measured();
   EXPECT_EQ(all.bytes, (kMeasuredPromptsOf + 1) * kPrompt * token_bytes());
   EXPECT_GT(all.seconds, 0);
+}
+
+using ReplicasOverKeepers = MeasuredReplicas;
+
+// The prompt was computed under the keeper that died, and its sequence goes on by a token a step.
+TEST_F(ReplicasOverKeepers, AreMadeAnewOfASequenceThatRunsOnceThereIsAnotherKeeper) {
+  constexpr std::uint32_t kMost = 240;  // tokens
+  const std::vector<std::uint32_t> blocks{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+  Replicas replicas(runtime_, options_, cache_);
+  copy_prompt(replicas, 7);
+  keeper_.kill();
+  keeper_.start();
+  KnownSequence known{.sequence = 7, .ids = std::vector<std::uint32_t>(kPrompt, 17)};
+  const bool replicated = test::eventually([&] {
+    const auto next = static_cast<std::uint32_t>(known.ids.size());
+    if (next < kMost) {
+      replicas.step({.head = {.sequence = 7, .first = next, .count = 1}, .hidden = {}, .ids = {18}},
+                    blocks, stream_);
+      known.ids.push_back(18);
+    }
+    return !list_segments(keeper_.socket()).value().empty();
+  });
+  ASSERT_TRUE(replicated);
+  Replicas successor(runtime_, options_, cache_);
+  EXPECT_GT(successor.survey({.term = 2, .sequences = {known}}, kMost).at(0), kPrompt);
 }
 
 }  // namespace
