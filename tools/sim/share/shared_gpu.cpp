@@ -17,7 +17,7 @@ class SharedGpu::Part final : public GpuShare {
   double share;
   Picos until = 0;       // of its iteration
   double bandwidth = 0;  // that this one uses
-  bool prefills = false;
+  bool in_prefill = false;
   bool has_all = false;  // of the multiprocessors, until then
   Busy busy{};
 
@@ -64,12 +64,12 @@ Picos SharedGpu::begin(Part& part, Picos now, Picos alone, bool prefills) {
   }
   const PhaseProfile& phase = prefills ? profile_.prefill : profile_.decode;
   part.has_all = how_ == GpuSharing::by_load && others_idle;
-  part.prefills = prefills;
+  part.in_prefill = prefills;
   bool beside_the_other = false;
   double wanted_by_others = 0;
   for (const auto& other : parts_) {
     if (other.get() == &part || other->until <= start) continue;
-    if (phase.beside_the_other && other->prefills != prefills) {
+    if (phase.beside_the_other && other->in_prefill != prefills) {
       beside_the_other = true;
     } else {
       wanted_by_others += other->bandwidth;
