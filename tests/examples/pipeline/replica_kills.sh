@@ -8,58 +8,38 @@
 # In every other random round prefill and decode are apart, and another one has a standby.
 # Usage: [AQUA_KILLS=ROUNDS] replica_kills.sh PROGRAM KEEPER
 set -euo pipefail
-program=$1 keeper=$2 rounds=${AQUA_KILLS:-50}
+program=$1 keeper=$2 rounds=${AQUA_KILLS:-25}
 RANDOM=1  # the seed
 shapes=(2x1 3x1 1x2 2x2 1x3 7x1)
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-deaths=0 restored=0 runs=0 silent=0 looked=0 coordinators=0 keepers=0
-
-number() { sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p" "$log"; }
-fail() { echo "$1: ${arguments[*]}"; cat "$log"; exit 1; }
-run() {  # the arguments but those of every run
-  arguments=(--requests 6 --replicate --json --keeper-binary "$keeper" --ttl-ms 500 "$@")
-  "$program" "${arguments[@]}" >"$log" 2>&1 || fail "failed"
-  [ "$(number equal_answers)" = 6 ] || fail "other tokens"
-  if grep -q '"segments_left": 0' "$log"; then
-    looked=$((looked + 1))
-  else
-    grep -qF '"not_looked": "a process was killed as all ended"' "$log" || fail "something is left, or nobody looked"
-  fi
-  silent=$((silent + $(number silent)))
-  runs=$((runs + 1))
-  deaths=$((deaths + $(number deaths)))
-  restored=$((restored + $(number tokens_restored)))
-  coordinators=$((coordinators + $(number coordinator_deaths) + $(number coordinator_stops)))
-  keepers=$((keepers + $(number keeper_deaths) + $(number keeper_stops)))
-}
+. "$(dirname "$0")/kill_runs.sh"
+replicating() { run --replicate "$@"; }
 
 steps="listening surveyed acknowledged restoring restored resumed connected stepped"
 for step in $steps; do
   # The one that takes the dead one's place; one that has lost nothing; another rank of the stage.
-  run --colocated 3x1 --kill colocated:1@50% --kill colocated:1@$step
-  run --colocated 3x1 --kill colocated:1@50% --kill colocated:2@$step
-  run --colocated 2x2 --kill colocated:1@40% --kill colocated:1:1@$step --standby
-  run --prefill 1x2 --decode 3x1 --kill decode:1@60% --kill decode:0@$step
-  run --colocated 2x2 --kill colocated:1@40% --stop colocated:0@$step
-  run --colocated 3x1 --kill colocated:1@50% --stop colocated:1@$step
-  run --prefill 1x2 --decode 3x1 --kill decode:1@60% --stop decode:0@$step
+  replicating --colocated 3x1 --kill colocated:1@50% --kill colocated:1@"$step"
+  replicating --colocated 3x1 --kill colocated:1@50% --kill colocated:2@"$step"
+  replicating --colocated 2x2 --kill colocated:1@40% --kill colocated:1:1@"$step" --standby
+  replicating --prefill 1x2 --decode 3x1 --kill decode:1@60% --kill decode:0@"$step"
+  replicating --colocated 2x2 --kill colocated:1@40% --stop colocated:0@"$step"
+  replicating --colocated 3x1 --kill colocated:1@50% --stop colocated:1@"$step"
+  replicating --prefill 1x2 --decode 3x1 --kill decode:1@60% --stop decode:0@"$step"
 done
 [ "$deaths" -ge $((2 * runs - 12)) ] || { echo "$deaths deaths in $runs runs: hardly anybody died at a step"; exit 1; }
 for step in $steps; do
-  run --colocated 3x1 --kill colocated:1@50% --kill coordinator:0@$step
-  run --prefill 1x2 --decode 3x1 --kill decode:1@60% --stop coordinator:0@$step --standby
-  run --colocated 2x2 --kill colocated:1@40% --kill colocated:1:1@$step --kill coordinator:0@$step
+  replicating --colocated 3x1 --kill colocated:1@50% --kill coordinator:0@"$step"
+  replicating --prefill 1x2 --decode 3x1 --kill decode:1@60% --stop coordinator:0@"$step" --standby
+  replicating --colocated 2x2 --kill colocated:1@40% --kill colocated:1:1@"$step" --kill coordinator:0@"$step"
 done
-run --colocated 3x1 --kill colocated:1@50% --kill coordinator:0@50%  # nobody has heard of the death
+replicating --colocated 3x1 --kill colocated:1@50% --kill coordinator:0@50%  # nobody has heard of the death
 # 40 is the most there can be; a step that is reached between two lives of the coordinator may miss one.
 [ "$coordinators" -ge 30 ] || { echo "the coordinator was killed or stopped $coordinators times: hardly ever"; exit 1; }
 for step in $steps; do
-  run --colocated 3x1 --kill colocated:1@50% --kill keeper:0@$step
-  run --prefill 1x2 --decode 2x1 --kill decode:1@60% --stop keeper:0@$step
+  replicating --colocated 3x1 --kill colocated:1@50% --kill keeper:0@"$step"
+  replicating --prefill 1x2 --decode 2x1 --kill decode:1@60% --stop keeper:0@"$step"
 done
-run --colocated 3x1 --kill keeper:0@30% --kill colocated:1@60%
-run --colocated 2x2 --kill colocated:0@30% --kill keeper:0@60% --kill colocated:1:1@80%
+replicating --colocated 3x1 --kill keeper:0@30% --kill colocated:1@60%
+replicating --colocated 2x2 --kill colocated:0@30% --kill keeper:0@60% --kill colocated:1:1@80%
 # 34 is the most there can be, likewise.
 [ "$keepers" -ge 20 ] || { echo "the keeper was killed or stopped $keepers times: hardly ever"; exit 1; }
 
@@ -81,7 +61,7 @@ for ((round = 0; round < rounds; ++round)); do
       more+=("$how" "$pipeline:$((RANDOM % ${shape%x*})):$((RANDOM % ${shape#*x}))@$((RANDOM % 100))%")
     done
   done
-  run "${more[@]}"
+  replicating "${more[@]}"
 done
 echo "$runs runs, $deaths deaths, $silent were silent, the coordinator died or stood still $coordinators times, the keeper $keepers, $restored tokens restored, the keeper was looked at in $looked"
 [ "$silent" -ge 5 ] || { echo "hardly anybody was stopped"; exit 1; }

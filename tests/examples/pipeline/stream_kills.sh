@@ -7,44 +7,24 @@
 # Usage: stream_kills.sh PROGRAM KEEPER
 set -euo pipefail
 program=$1 keeper=$2
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-runs=0 deaths=0 silent=0 looked=0 keepers=0 again=0
-
-number() { sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p" "$log"; }
-fail() { echo "$1: ${arguments[*]}"; cat "$log"; exit 1; }
-run() {  # the arguments but those of every run
-  arguments=(--requests 6 --json --keeper-binary "$keeper" --ttl-ms 500 "$@")
-  "$program" "${arguments[@]}" >"$log" 2>&1 || fail "failed"
-  [ "$(number equal_answers)" = 6 ] || fail "other tokens"
-  if grep -q '"segments_left": 0' "$log"; then
-    looked=$((looked + 1))
-  else
-    grep -qF '"not_looked": "a process was killed as all ended"' "$log" || fail "something is left, or nobody looked"
-  fi
-  runs=$((runs + 1))
-  deaths=$((deaths + $(number deaths)))
-  silent=$((silent + $(number silent)))
-  keepers=$((keepers + $(number keeper_deaths) + $(number keeper_stops)))
-  again=$((again + $(number prompts_given_again)))
-}
+. "$(dirname "$0")/kill_runs.sh"
 
 steps="listening surveyed acknowledged restored resumed connected"
 for step in $steps streaming streamed; do
   # A rank of the stage behind the dead one's; another rank of its stage.
-  run --prefill 2x2 --decode 3x1 --kill prefill:0:1@20% --kill prefill:1@$step
-  run --prefill 1x2 --decode 2x1 --kill prefill:0@20% --stop prefill:0:1@$step
+  run --prefill 2x2 --decode 3x1 --kill prefill:0:1@20% --kill prefill:1@"$step"
+  run --prefill 1x2 --decode 2x1 --kill prefill:0@20% --stop prefill:0:1@"$step"
 done
 for step in $steps taking taken; do
-  run --prefill 1x2 --decode 3x1 --kill decode:1@60% --kill decode:0@$step
-  run --prefill 2x1 --decode 1x2 --kill decode:0@40% --stop decode:0:1@$step
+  run --prefill 1x2 --decode 3x1 --kill decode:1@60% --kill decode:0@"$step"
+  run --prefill 2x1 --decode 1x2 --kill decode:0@40% --stop decode:0:1@"$step"
 done
 [ "$deaths" -ge $((2 * runs - 4)) ] || { echo "$deaths deaths in $runs runs: hardly anybody died at a step"; exit 1; }
 [ "$silent" -ge 12 ] || { echo "hardly anybody was stopped"; exit 1; }
 
 for step in $steps streaming streamed taking taken stepped; do
-  run --prefill 2x2 --decode 3x1 --kill decode:1@50% --kill keeper:0@$step
-  run --prefill 1x2 --decode 1x2 --kill prefill:0@30% --stop keeper:0@$step
+  run --prefill 2x2 --decode 3x1 --kill decode:1@50% --kill keeper:0@"$step"
+  run --prefill 1x2 --decode 1x2 --kill prefill:0@30% --stop keeper:0@"$step"
 done
 run --prefill 2x2 --decode 1x2 --kill keeper:0@0% --kill keeper:0@20% --kill keeper:0@40% --kill keeper:0@60%
 run --prefill 1x2 --decode 2x2 --kill keeper:0@30% --kill decode:1@30% --kill prefill:0@30%
