@@ -78,17 +78,6 @@ class Memory(unittest.TestCase):
         self.write("src/absent.hpp", "")
         self.assertEqual(self.lint(), {"src/b.cpp"})
 
-    def test_is_of_sources_that_are_compiled_together(self) -> None:
-        joined = "build/dev/src/Unity/unity_0_cxx.cxx"
-        self.write(joined, "".join(f'#include "{self.root}/{name}"\n' for name in ("src/a/a.cpp", "src/b.cpp")))
-        self.write("build/dev/compile_commands.json", json.dumps(
-            [{"directory": f"{self.root}/build/dev", "command": f"c++ -I{self.root}/src -c {self.root}/{joined}",
-              "file": f"{self.root}/{joined}"}]))
-        self.assertEqual(self.lint(), {joined})
-        self.assertEqual(self.lint(), set())
-        self.write("src/a/near.hpp", "int changed;\n")
-        self.assertEqual(self.lint(), {joined})
-
     def test_is_not_of_what_has_findings(self) -> None:
         self.write("src/b.cpp", "wrong")
         self.lint(status=1)
