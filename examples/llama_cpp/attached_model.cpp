@@ -66,7 +66,7 @@ class Placing {
     if (found.ok()) {
       if (!is_alike(tensor, *found)) failure_ = name + ": the keeper's is of another type or shape";
       // ggml takes no pointer to const; weights are read alone, and the mapping sees to it.
-      tensor.data = const_cast<std::byte*>(found->address);  // NOLINT(*-const-cast)
+      tensor.data = const_cast<std::byte*>(found->address);
       return;
     }
     const std::optional<float> value = neutral_value(name);

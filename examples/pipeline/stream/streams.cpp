@@ -23,7 +23,7 @@ void Streams::await(const char* what, const std::function<bool()>& happened) {
     if (attached_) {
       (void)attached_->streamer().wait(kOneWait);
     } else {
-      std::this_thread::sleep_for(kOneWait);
+      std::this_thread::sleep_for(kOneWait);  // nothing tells when the next keeper listens
     }
   }
 }
