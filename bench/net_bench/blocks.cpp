@@ -9,9 +9,8 @@
 #include <cstring>
 #include <vector>
 
-#include "aqua/emulated.hpp"
 #include "aqua/handoff/segment_carrier.hpp"
-#include "aqua/runtime.hpp"
+#include "emulated_gpu.hpp"
 #include "must.hpp"
 #include "samples.hpp"
 
@@ -32,23 +31,10 @@ void require(bool holds, const char* what) {
 }
 
 // An emulated GPU whose cache has room for one parcel.
-class Gpu {
+class Gpu : public EmulatedGpu {
  public:
-  explicit Gpu(const std::string& device)
-      : runtime_(must(Runtime::open({.device = device,
-                                     .coordinator = "none",
-                                     .host_bytes = 2_MiB,
-                                     .curve_directory = "off",
-                                     .emulated = {.total_bytes = 256_MiB}}))),
-        memory_(must(emulated::allocate(runtime_, kBytes))),
-        stream_(must(emulated::create_stream(runtime_))) {}
-  ~Gpu() { (void)emulated::destroy_stream(runtime_, stream_); }
-  Gpu(const Gpu&) = delete;
-  Gpu& operator=(const Gpu&) = delete;
+  explicit Gpu(const std::string& device) : EmulatedGpu(device, kBytes, 256_MiB) {}
 
-  [[nodiscard]] Runtime& runtime() { return runtime_; }
-  [[nodiscard]] Stream stream() const { return stream_; }
-  [[nodiscard]] std::byte* data() const { return memory_.data(); }
   [[nodiscard]] Layout in_blocks_of(std::size_t block_bytes) const {
     return must(Layout::make({.layers = 1,
                               .planes_per_layer = 1,
@@ -57,11 +43,6 @@ class Gpu {
                               .block_stride = block_bytes,
                               .axes = BlockAxes::whole(block_bytes)}));
   }
-
- private:
-  Runtime runtime_;
-  emulated::Memory memory_;
-  Stream stream_;
 };
 
 // From one GPU to the other, in blocks of one size. Both GPUs outlive it.

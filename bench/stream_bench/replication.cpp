@@ -9,11 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "aqua/emulated.hpp"
 #include "aqua/handoff/segments.hpp"
 #include "aqua/kv_stream/replicator.hpp"
-#include "aqua/runtime.hpp"
 #include "courier_files.hpp"
+#include "emulated_gpu.hpp"
 #include "must.hpp"
 #include "samples.hpp"
 
@@ -36,21 +35,15 @@ class Replication {
       : rounds_(rounds),
         blocks_each_((kPrompt + rounds * kStepsARound) / kTokensPerBlock + 1),
         keeper_(keeper),
-        gpu_(must(aqua::Runtime::open({.device = "emu:0",
-                                       .coordinator = "none",
-                                       .host_bytes = 2_MiB,
-                                       .curve_directory = "off",
-                                       .emulated = {.total_bytes = 1_GiB}}))),
-        memory_(must(aqua::emulated::allocate(gpu_, kPlanes * plane_bytes()))),
-        stream_(must(aqua::emulated::create_stream(gpu_))),
+        gpu_("emu:0", kPlanes * plane_bytes(), 1_GiB),
         layout_(must(aqua::Layout::make(spec()))),
-        replicator_(must(aqua::kv_stream::Replicator::create(gpu_, layout_, replicated()))) {
+        replicator_(
+            must(aqua::kv_stream::Replicator::create(gpu_.runtime(), layout_, replicated()))) {
     for (std::uint32_t s = 0; s < kSequences; ++s) {
       for (std::uint32_t i = 0; i < blocks_each_; ++i) blocks_[s].push_back(i * kSequences + s);
     }
-    std::memset(memory_.data(), 1, memory_.bytes());
+    std::memset(gpu_.data(), 1, gpu_.bytes());
   }
-  ~Replication() { (void)aqua::emulated::destroy_stream(gpu_, stream_); }
   Replication(const Replication&) = delete;
   Replication& operator=(const Replication&) = delete;
 
@@ -94,8 +87,7 @@ class Replication {
                           .block_count = kSequences * blocks_each_,
                           .block_stride = axes.bytes(),
                           .axes = axes};
-    for (unsigned p = 0; p < kPlanes; ++p)
-      spec.planes.push_back(memory_.data() + p * plane_bytes());
+    for (unsigned p = 0; p < kPlanes; ++p) spec.planes.push_back(gpu_.data() + p * plane_bytes());
     return spec;
   }
   [[nodiscard]] aqua::kv_stream::ReplicatorOptions replicated() const {
@@ -108,13 +100,13 @@ class Replication {
     std::vector<aqua::kv_stream::WrittenTokens> written;
     for (std::uint32_t s = 0; s < kSequences; ++s)
       written.push_back({.sequence = s, .blocks = blocks_[s], .first = first, .ids = ids});
-    (void)must(replicator_.step(written, stream_));
+    (void)must(replicator_.step(written, gpu_.stream()));
   }
   void await_protection() {
-    must(replicator_.flush(stream_));
+    must(replicator_.flush(gpu_.stream()));
     while (!replicator_.status().unprotected.empty()) {
       (void)replicator_.wait(std::chrono::seconds(10));
-      must(replicator_.flush(stream_));
+      must(replicator_.flush(gpu_.stream()));
     }
   }
   // Seconds of a round of steps; with `held_up` they are replicated, and it gets what that takes of
@@ -122,11 +114,12 @@ class Replication {
   double steps(std::uint32_t first, std::vector<double>* held_up) {
     const double begin = now();
     for (std::uint32_t step = 0; step < kStepsARound; ++step) {
-      must(aqua::emulated::launch(gpu_, stream_, [this, token = first + step] { compute(token); }));
+      must(aqua::emulated::launch(gpu_.runtime(), gpu_.stream(),
+                                  [this, token = first + step] { compute(token); }));
       const double launched = now();
       if (held_up != nullptr) replicate(first + step, 1);
       if (held_up != nullptr) held_up->push_back(now() - launched);
-      must(aqua::emulated::synchronize(gpu_, stream_));
+      must(aqua::emulated::synchronize(gpu_.runtime(), gpu_.stream()));
     }
     return now() - begin;
   }
@@ -137,7 +130,7 @@ class Replication {
       const std::size_t at = blocks_[s][token / kTokensPerBlock] * layout_.plane_block_bytes() +
                              token % kTokensPerBlock * kHeads * kHeadBytes;
       for (unsigned p = 0; p < kPlanes; ++p)
-        std::memset(aqua::emulated::kernel_view(memory_.data() + p * plane_bytes() + at), 7,
+        std::memset(aqua::emulated::kernel_view(gpu_.data() + p * plane_bytes() + at), 7,
                     kHeads * kHeadBytes);
     }
   }
@@ -145,9 +138,7 @@ class Replication {
   const unsigned rounds_;
   const std::uint32_t blocks_each_;
   const std::string keeper_;
-  aqua::Runtime gpu_;
-  aqua::emulated::Memory memory_;
-  aqua::Stream stream_;
+  EmulatedGpu gpu_;
   aqua::Layout layout_;
   aqua::kv_stream::Replicator replicator_;
   std::vector<std::uint32_t> blocks_[kSequences];

@@ -12,7 +12,7 @@
 #include "aqua/emulated.hpp"
 #include "aqua/handoff/segment_carrier.hpp"
 #include "aqua/kv_stream/streamer.hpp"
-#include "aqua/runtime.hpp"
+#include "emulated_gpu.hpp"
 #include "must.hpp"
 #include "report/goal.hpp"
 #include "samples.hpp"
@@ -47,34 +47,22 @@ KvShards shards() {
 }
 
 // An emulated GPU with a cache of one sequence.
-class Gpu {
+class Gpu : public EmulatedGpu {
  public:
   explicit Gpu(const std::string& device)
-      : runtime_(must(Runtime::open({.device = device,
-                                     .coordinator = "none",
-                                     .host_bytes = 2_MiB,
-                                     .curve_directory = "off",
-                                     .emulated = {.total_bytes = 256_MiB}}))),
-        memory_(must(emulated::allocate(runtime_, kPlanes * kPlaneBytes))),
-        stream_(must(emulated::create_stream(runtime_))),
-        layout_(must(Layout::make(spec()))) {
-    std::memset(memory_.data(), 1, memory_.bytes());
+      : EmulatedGpu(device, kPlanes * kPlaneBytes, 256_MiB), layout_(must(Layout::make(spec()))) {
+    std::memset(data(), 1, bytes());
   }
-  ~Gpu() { (void)emulated::destroy_stream(runtime_, stream_); }
-  Gpu(const Gpu&) = delete;
-  Gpu& operator=(const Gpu&) = delete;
 
-  [[nodiscard]] Runtime& runtime() { return runtime_; }
   [[nodiscard]] const Layout& layout() const { return layout_; }
-  [[nodiscard]] Stream stream() const { return stream_; }
   void compute_layer() {
-    must(emulated::launch(runtime_, stream_, [] { std::this_thread::sleep_for(kLayer); }));
+    must(emulated::launch(runtime(), stream(), [] { std::this_thread::sleep_for(kLayer); }));
   }
-  void synchronize() { must(emulated::synchronize(runtime_, stream_)); }
+  void synchronize() { must(emulated::synchronize(runtime(), stream())); }
   [[nodiscard]] SegmentCarrier attach(const std::string& keeper, const std::string& name,
                                       const std::string& role, std::uint32_t ready) {
     return must(SegmentCarrier::attach(
-        runtime_, layout_,
+        runtime(), layout_,
         {.name = name, .role = role, .parcel_bytes = 16_MiB, .ready = ready, .keeper = keeper}));
   }
 
@@ -89,13 +77,10 @@ class Gpu {
                     .block_count = kBlocks,
                     .block_stride = axes.bytes(),
                     .axes = axes};
-    for (unsigned p = 0; p < kPlanes; ++p) spec.planes.push_back(memory_.data() + p * kPlaneBytes);
+    for (unsigned p = 0; p < kPlanes; ++p) spec.planes.push_back(data() + p * kPlaneBytes);
     return spec;
   }
 
-  Runtime runtime_;
-  emulated::Memory memory_;
-  Stream stream_;
   Layout layout_;
 };
 

@@ -138,7 +138,7 @@ Result<std::span<std::byte* const>> Steps::begin_layer(std::uint32_t layer) {
   }
   // A stream under capture is refused before anything is posted, also where nothing is left to wait
   // for: a graph would not wait either when it is launched again.
-  if (layer == step_->ended && memory_.streamed()[layer]) AQUA_TRY(out_.run_after(step_->stream));
+  if (layer == step_->ended && memory_.streamed()[layer]) AQUA_TRY(out_.check(step_->stream));
   AQUA_TRY(reach(layer));
   // Where nothing was to be fetched, the frame may still be copied from.
   if (memory_.streamed()[layer]) {
