@@ -14,7 +14,7 @@
 #include <random>
 #include <string>
 
-#include "emulated_memory.hpp"
+#include "emulated/memory.hpp"
 #include "report/report_file.hpp"
 #include "samples.hpp"
 #include "transfer/transfer.hpp"

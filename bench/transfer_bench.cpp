@@ -24,7 +24,7 @@
 #include <string>
 
 #include "device/memfd/device.hpp"
-#include "emulated_memory.hpp"
+#include "emulated/memory.hpp"
 #include "samples.hpp"
 #include "transfer/transfer.hpp"
 

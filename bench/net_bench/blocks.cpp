@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "aqua/handoff/segment_carrier.hpp"
-#include "emulated_gpu.hpp"
+#include "emulated/gpu.hpp"
 #include "must.hpp"
 #include "samples.hpp"
 

@@ -12,7 +12,7 @@
 #include "aqua/handoff/segments.hpp"
 #include "aqua/kv_stream/replicator.hpp"
 #include "courier_files.hpp"
-#include "emulated_gpu.hpp"
+#include "emulated/gpu.hpp"
 #include "must.hpp"
 #include "samples.hpp"
 

@@ -12,7 +12,7 @@
 #include "aqua/emulated.hpp"
 #include "aqua/handoff/segment_carrier.hpp"
 #include "aqua/kv_stream/streamer.hpp"
-#include "emulated_gpu.hpp"
+#include "emulated/gpu.hpp"
 #include "must.hpp"
 #include "report/goal.hpp"
 #include "samples.hpp"
