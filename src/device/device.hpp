@@ -268,7 +268,7 @@ class Device {
 
   // Whether an event recorded on `stream` now stands for the work posted to it:
   // failed_precondition while it is capturing(), invalid_argument for a handle that is another
-  // stream on every thread (CUDA's per-thread default stream).
+  // stream on every thread (CUDA's per-thread default stream), or where the device can tell, none.
   [[nodiscard]] virtual Result<void> check_stream(Stream stream) const;
 
   // --- work, all asynchronous and in stream order ---------------------------------------

@@ -68,6 +68,7 @@ class MemfdDevice final : public Device {
   [[nodiscard]] bool takes_blocks(CopyMethod, Stream) const noexcept override { return true; }
   [[nodiscard]] Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) override;
   [[nodiscard]] Result<void> launch(Stream stream, std::function<void()> kernel);
+  [[nodiscard]] Result<void> check_stream(Stream stream) const override;
   [[nodiscard]] bool capturing(Stream stream) const noexcept override {
     return captures_ && stream.native == captured_;
   }

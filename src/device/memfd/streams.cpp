@@ -62,6 +62,11 @@ Result<void> MemfdDevice::wait_event(Stream stream, const Event& event) {
   });
 }
 
+Result<void> MemfdDevice::check_stream(Stream stream) const {
+  AQUA_TRY(streams_.find("check_stream", stream));
+  return Device::check_stream(stream);
+}
+
 Result<void> MemfdDevice::check_answers(const char* call) const {
   if (!silent_) return {};
   return Error{Code::unavailable, concat(options_.info.name, ": ", call, ": no answer")};
