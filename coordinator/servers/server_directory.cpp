@@ -88,10 +88,12 @@ void ServerDirectory::run() {
   }
 }
 
-// News only make rounds come sooner: what a network swallows of them does no harm.
+// News only make rounds come sooner: what a network swallows of them does no harm. Where the stream
+// ends, the round asks for what it may have missed, and finds a member of etcd that answers.
 void ServerDirectory::follow() {
   for (;;) {
     etcd_->watch(kAllKeys, [this] { wake(); });
+    wake();
     const MutexLock lock(mu_);
     const auto next = Clock::now() + kAfterFailure;
     while (!stop_asked_ && Clock::now() < next) (void)woken_.wait_until(mu_, next);

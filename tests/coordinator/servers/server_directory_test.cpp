@@ -168,6 +168,20 @@ TEST_F(Servers, WithoutEtcdAllElseGoesOn) {
   EXPECT_THAT(names_at(a), ElementsAre("a"));
 }
 
+// A round comes every 200 s here, and news by a stream from the first member.
+TEST_F(Servers, NewsComeFromAnotherMemberOfEtcdWhereOneDies) {
+  etcd.emplace(3);
+  const DaemonProcess a(arguments("a"));
+  ASSERT_TRUE(comes_to_know(a));
+  ASSERT_TRUE(eventually([&] {
+    const auto all = admin::fetch_servers(a.address());
+    return all.ok() && all->age > ledger::Time(std::chrono::milliseconds(500));
+  })) << "nothing has called for a round of late";
+  etcd->kill(0);
+  const DaemonProcess b(arguments("b"));
+  EXPECT_TRUE(come_to_be(a, {"a", "b"}));
+}
+
 TEST_F(Servers, AKeyThatIsNotUnderstoodIsNamedAndLeftOut) {
   const DaemonProcess a(arguments("a", "2000"));
   ASSERT_TRUE(come_to_be(a, {"a"}));
