@@ -47,15 +47,18 @@ class Fleet {
     const std::string address = router->url().substr(router->url().rfind('/') + 1);
     router.emplace(urls_, std::vector<std::string>{"--listen", address});
   }
-  // Waits until all engines together have run `count` more iterations.
+  // Waits until all engines together have run `count` more iterations, or have run out of requests:
+  // while the router stands still it sends no new ones.
   void await_iterations(double count) {
-    const auto iterations = [&] {
-      double sum = 0;
-      for (auto& engine : engines_) sum += engine->metric("fleet_iterations_total");
-      return sum;
+    const auto sum = [&](const char* metric) {
+      double all = 0;
+      for (auto& engine : engines_) all += engine->metric(metric);
+      return all;
     };
-    const double before = iterations();
-    EXPECT_TRUE(becomes([&] { return iterations() > before + count; }));
+    const double before = sum("fleet_iterations_total");
+    EXPECT_TRUE(becomes([&] {
+      return sum("fleet_iterations_total") > before + count || sum("fleet_requests") == 0;
+    }));
   }
   void expect_nothing_left() {
     for (auto& engine : engines_)
