@@ -18,11 +18,9 @@
 #define AQUA_CAPABILITY(x) AQUA_TSA(capability(x))
 #define AQUA_SCOPED_CAPABILITY AQUA_TSA(scoped_lockable)
 #define AQUA_GUARDED_BY(x) AQUA_TSA(guarded_by(x))
-#define AQUA_PT_GUARDED_BY(x) AQUA_TSA(pt_guarded_by(x))
 #define AQUA_REQUIRES(...) AQUA_TSA(requires_capability(__VA_ARGS__))
 #define AQUA_ACQUIRE(...) AQUA_TSA(acquire_capability(__VA_ARGS__))
 #define AQUA_RELEASE(...) AQUA_TSA(release_capability(__VA_ARGS__))
-#define AQUA_TRY_ACQUIRE(...) AQUA_TSA(try_acquire_capability(__VA_ARGS__))
 #define AQUA_EXCLUDES(...) AQUA_TSA(locks_excluded(__VA_ARGS__))
 #define AQUA_NO_THREAD_SAFETY_ANALYSIS AQUA_TSA(no_thread_safety_analysis)
 
@@ -36,7 +34,6 @@ class AQUA_CAPABILITY("mutex") Mutex {
 
   void lock() AQUA_ACQUIRE() { mu_.lock(); }
   void unlock() AQUA_RELEASE() { mu_.unlock(); }
-  [[nodiscard]] bool try_lock() AQUA_TRY_ACQUIRE(true) { return mu_.try_lock(); }
 
  private:
   friend class CondVar;
