@@ -6,9 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <future>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,6 +59,25 @@ TEST_F(Sockets, AFullQueueIsSomebodyThere) {
     waiting.push_back(std::move(connection).value());
   }
   EXPECT_EQ(code, Code::deadline_exceeded);
+}
+
+// poll() counts in 32 bits, of which 2^32 milliseconds would be none.
+TEST_F(Sockets, WhoWaitsForMonthsHearsWhatComesAfterAnotherHasGivenUp) {
+  std::array<int, 2> impatient{}, patient{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, impatient.data()), 0);
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, patient.data()), 0);
+  const std::array<UniqueFd, 4> owned{UniqueFd(impatient[0]), UniqueFd(impatient[1]),
+                                      UniqueFd(patient[0]), UniqueFd(patient[1])};
+  constexpr std::chrono::milliseconds kSoon{20}, kMonths{std::int64_t{1} << 32};
+  auto heard = std::async(std::launch::async,
+                          [&] { return receive_message(patient[0], 16, kMonths + kSoon); });
+  EXPECT_EQ(receive_message(impatient[0], 16, 10 * kSoon).error().code, Code::deadline_exceeded);
+  const std::string words = "at last";
+  const auto bytes = std::as_bytes(std::span(words));
+  EXPECT_TRUE(send_message(patient[1], bytes, {}, std::chrono::seconds(60)).ok());
+  const auto message = heard.get();
+  ASSERT_TRUE(message.ok()) << message.error().message;
+  EXPECT_TRUE(std::ranges::equal(message->bytes, bytes));
 }
 
 TEST_F(Sockets, OnlyOldSocketsOfTheirNameThatNobodyListensOnAreRemoved) {

@@ -8,9 +8,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <system_error>
 
@@ -48,11 +50,12 @@ Result<bool> wait_ready(int fd, short events, std::chrono::steady_clock::time_po
   for (;;) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto ms = std::clamp<std::int64_t>(left.count(), 0, std::numeric_limits<int>::max());
     pollfd poll_fd{fd, events, 0};
-    const int n = ::poll(&poll_fd, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    const int n = ::poll(&poll_fd, 1, static_cast<int>(ms));
     if (n > 0) return true;
-    if (n == 0) return false;
-    if (errno != EINTR) return errno_error("poll");
+    if (n == 0 && ms >= left.count()) return false;
+    if (n < 0 && errno != EINTR) return errno_error("poll");
   }
 }
 

@@ -136,6 +136,19 @@ TEST_P(Policies, SkippingAheadChangesNothing) {
   EXPECT_GT(leapt, 100U);
 }
 
+// Of which a sequence that has 17 could get exactly 2^32 more.
+TEST_P(Policies, ServeADeviceThatHasGrownBeyond2To32Tokens) {
+  SchedulerOptions options = small(GetParam().preempt_by);
+  options.block_tokens = 16;
+  Engine engine(GetParam().policy, options);
+  const std::uint64_t id = engine.arrive(16, 100, false);
+  while (engine.sequences().at(id).generated == 0) engine.step();
+  ASSERT_EQ(engine.sequences().at(id).generated, 1U);
+  engine.set_device_blocks((1U << 28) + 1);
+  engine.step();
+  EXPECT_EQ(engine.sequences().at(id).generated, 2U);
+}
+
 // At once, or a while later: what the sequence holds and where is what it was before the order.
 TEST_P(Policies, ACopyThatFailsLeavesTheSequenceAsItWas) {
   std::size_t outs = 0, ins = 0;

@@ -71,7 +71,7 @@ TEST_P(KilledFinishingCourier, SendsNothingTwice) {
 
 class KilledReceivingCourier : public KilledCourier {};
 INSTANTIATE_TEST_SUITE_P(Steps, KilledReceivingCourier,
-                         ::testing::Values("open", "commit", "close"),
+                         ::testing::Values("open", "commit", "close", "landed"),
                          [](const auto& step) { return step.param; });
 TEST_P(KilledReceivingCourier, LosesNothing) {
   const auto decode = servers_.decode(2);
@@ -94,6 +94,27 @@ TEST(KilledReceivingCourierOf, WhatHasArrivedIsGoneOnWith) {
   while (servers.courier_of_b()->ask("counters") != "0 0 1") std::this_thread::yield();
   EXPECT_EQ(decode->ask("check"), "ok");
   EXPECT_EQ(decode->ask("finish"), "ok");
+  EXPECT_EQ(prefill->ask("delivered"), "confirmed");
+}
+
+// Its keeper ends as well, and its taker lives on.
+TEST(KilledReceivingCourierOf, WhatHasArrivedUnheardIsSentUnderATurnAboveItsTakers) {
+  test::TwoServers servers;
+  const auto first = servers.decode(2);
+  const auto prefill = servers.prefill();
+  ASSERT_EQ(servers.courier_of_b()->ask("stop-at landed"), "ok");
+  ASSERT_EQ(prefill->ask("carry a 1 6 77"), "ok");
+  ASSERT_EQ(servers.courier_of_b()->answer(), "at landed");
+  ASSERT_EQ(first->ask("take 1"), "a");
+  const std::uint64_t before = std::stoull(first->ask("turn"));
+  servers.kill_b();
+  servers.keeper_of_b().kill();
+  servers.keeper_of_b().start();
+  servers.start_b();
+  const auto second = servers.decode(2);
+  ASSERT_EQ(second->ask("take 1"), "a");
+  EXPECT_GT(std::stoull(second->ask("turn")), before);
+  EXPECT_EQ(second->ask("finish"), "ok");
   EXPECT_EQ(prefill->ask("delivered"), "confirmed");
 }
 

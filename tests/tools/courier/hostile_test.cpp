@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "base/text/plain_name.hpp"
 #include "tests/tools/courier/hostile_visitor.hpp"
+#include "tools/courier/carry/door.hpp"
 #include "tools/courier/net/sockets.hpp"
 
 namespace aqua::courier {
@@ -39,6 +41,28 @@ TEST_F(HostileVisitor, WhoSaysNoHelloIsSentAway) {
   EXPECT_TRUE(nobody.say(Hello{.pool = "carried", .from = "", .to = "decode"}).ok());
   EXPECT_EQ(code_of(heard(nobody)), "invalid_argument");
   all_is_well();
+}
+
+TEST_F(HostileVisitor, WhatAPeerSaysIsToldInALine) {
+  const auto identity = MutualTls::load({{servers_.path("b.pem"), servers_.path("b.key")},
+                                         servers_.path("authority.pem")})
+                            .value();
+  Counters counters;
+  std::vector<std::string> told;  // by the one thread of the one visitor
+  auto door = Door::open({.address = "127.0.0.1:0", .peers = {"a.test"}, .pools = {"carried"}},
+                         servers_.keeper_of_b().socket(), *identity, counters,
+                         [&](Event, const std::string& what) { told.push_back(what); })
+                  .value();
+  Link link =
+      Link::connect(*identity_, "127.0.0.1:" + std::to_string(door->port()), "b.test", never_.get())
+          .value();
+  const std::string pool = "x\nconnected from c.test\x1b[2J" + std::string(9000, 'x');
+  EXPECT_TRUE(link.say(Hello{.pool = pool, .from = "prefill", .to = "decode"}).ok());
+  EXPECT_EQ(code_of(heard(link)), "permission_denied");
+  door.reset();  // joins that thread
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_TRUE(is_plain(told[0])) << told[0];
+  EXPECT_LT(told[0].size(), 1000U);
 }
 
 TEST_F(HostileVisitor, WhatOnlyAReceiverSaysEndsTheConnection) {

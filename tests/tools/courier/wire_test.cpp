@@ -74,6 +74,11 @@ TEST(CourierMessages, AnothersWordsForPeopleStayInALine) {
   const std::string& message = std::get<Refused>(read.value()).error.message;
   EXPECT_EQ(message.substr(0, 7), "a?b?[2J");
   EXPECT_EQ(message.size(), 500U);
+  for (const char* const words :
+       {R"({"say":"a\nb\u001b[2J","number":1})", R"({"say":"welcome","a\nb\u001b[2J":1})"}) {
+    const std::string why = decode(words).error().message;
+    EXPECT_NE(why.find("'a?b?[2J'"), std::string::npos) << why;
+  }
 }
 
 TEST(CourierMessages, TheLongestOfferGoesIntoAFrame) {

@@ -197,8 +197,8 @@ Result<void> Door::serve(UniqueFd socket, Visit& visit, std::string& who) {
   }
   const auto& pools = options_.pools;
   if (!pools.empty() && std::ranges::find(pools, route->pool) == pools.end()) {
-    return refuse({Code::permission_denied,
-                   concat("courier: pool '", route->pool, "' is not for other servers")});
+    return refuse({Code::permission_denied, concat("courier: pool '", in_a_line(route->pool),
+                                                   "' is not for other servers")});
   }
   return serve_claimed(
       concat(link.peer(), "\n", route->pool, "\n", route->from, "\n", route->to, "\n",

@@ -168,6 +168,7 @@ Result<void> Receiver::land() {
   counters_.received_bytes += name.bytes;
   landed_[done.at_keeper] = number;
   incoming_.reset();
+  step("landed");
   return link_.say(Landed{number});
 }
 

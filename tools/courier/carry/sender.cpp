@@ -45,8 +45,8 @@ void Sender::lose_link() {
   ++counters_.lost_links;
   for (auto& [number, taken] : taken_) {
     // If the other keeper has ended, a taker there may speak under a turn that the next keeper
-    // would give again.
-    taken.had_landed = taken.had_landed || taken.stage == Stage::landed;
+    // would give again. What was only offered may have landed, too, and nobody has heard of it.
+    taken.may_have_landed = taken.may_have_landed || taken.stage != Stage::waiting;
     taken.stage = Stage::waiting;
   }
 }
@@ -144,7 +144,7 @@ Result<void> Sender::offer_next() {
          concat("parcel ", taken.parcel.id, " has no bytes in a segment, and is not carried"));
     return put_off(next, kRefused);
   }
-  if (std::exchange(taken.had_landed, false)) return renew(next, taken.parcel.turn + kTakes);
+  if (std::exchange(taken.may_have_landed, false)) return renew(next, taken.parcel.turn + kTakes);
   step("offer");
   taken.stage = Stage::offered;
   taken.offer = ++last_offer_;

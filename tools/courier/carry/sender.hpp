@@ -60,8 +60,8 @@ class Sender {
   enum class Stage : std::uint8_t { waiting, offered, landed };
   struct Taken {
     Parcel parcel{};
-    std::uint64_t offer = 0;  // its latest, on this link
-    bool had_landed = false;  // over an earlier link
+    std::uint64_t offer = 0;       // its latest, on this link
+    bool may_have_landed = false;  // over an earlier link
     Stage stage = Stage::waiting;
     std::chrono::steady_clock::time_point not_before{};
   };

@@ -45,13 +45,17 @@ std::optional<SegmentName> MirrorPlan::lacking() {
 }
 
 std::optional<Original> MirrorPlan::needless() const {
-  // The highest keeper before this one of which there is anything: the one before.
+  // The highest keeper before this one of which there is anything: the one before. Where this one
+  // has no copies yet, nothing before it is needless, unless there is no room for them.
   std::uint64_t before = 0;
+  bool replaced = full_;
   for (const Original& original : held_) {
     if (original.keeper < keeper_) before = std::max(before, original.keeper);
+    replaced = replaced || original.keeper == keeper_;
   }
   const auto found = std::ranges::find_if(held_, [&](const Original& original) {
-    return original.keeper == keeper_ ? !seen_.contains(original) : original.keeper < before;
+    return original.keeper == keeper_ ? !seen_.contains(original)
+                                      : replaced && original.keeper < before;
   });
   return found == held_.end() ? std::nullopt : std::optional(*found);
 }

@@ -7,7 +7,8 @@
 //
 // What is gone here is forgotten there where the keeper that runs now had it. Copies of what the
 // keeper before had stay: that one may have ended with its server, which is what they are for.
-// Those of keepers before that are forgotten.
+// Those of keepers before that are forgotten once there are copies of what this one keeps, or there
+// is no room for one.
 //
 // Threads: none of its own. Pure: no I/O, no clock.
 #pragma once

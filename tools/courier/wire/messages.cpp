@@ -10,7 +10,6 @@
 #include "base/keeper/packets.hpp"
 #include "base/shallow_json.hpp"
 #include "base/text/hex.hpp"
-#include "base/try.hpp"
 #include "parcel/parcel_json.hpp"
 #include "parcel/segment_json.hpp"
 
@@ -145,9 +144,7 @@ Offer read_offer(JsonObject& object) {
 Refused read_refused(JsonObject& object) {
   Refused said{.number = read_number(object, "number")};
   said.error.code = keeper_wire::code_named(object.text("code"));
-  said.error.message = object.text("message").substr(0, kMostSaid);
-  std::ranges::replace_if(  // it goes into a line of ours
-      said.error.message, [](char c) { return c < ' ' || c > '~'; }, '?');
+  said.error.message = in_a_line(object.text("message"));
   return said;
 }
 
@@ -180,6 +177,13 @@ Message read_message(JsonObject& object, const std::string& say) {
 
 }  // namespace
 
+std::string in_a_line(std::string_view said) {
+  std::string line(said.substr(0, kMostSaid));
+  std::ranges::replace_if(
+      line, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return line;
+}
+
 Error sent_away(const Refused& said) {
   return Error{Code::unavailable, concat("the other side ends it: ", said.error.message)};
 }
@@ -192,7 +196,9 @@ Result<Message> decode(std::string_view words) {
   const Json json = parse_shallow(words, keeper_wire::kDeepest);
   JsonObject object(json, "courier");
   Message message = read_message(object, object.text("say"));
-  AQUA_TRY(object.finish());
+  if (const auto read = object.finish(); !read.ok()) {
+    return Error{read.error().code, in_a_line(read.error().message)};
+  }
   return message;
 }
 

@@ -129,12 +129,16 @@ struct Refused {
 using Message = std::variant<Hello, MirrorHello, Welcome, Held, Copy, Forget, Offer, Withdraw,
                              CutOff, Go, Stale, Later, Landed, Ended, Refused>;
 
+// Another's words as they go into a line for people: printable ASCII, a '?' for each byte that is
+// none, and at most 500 of them.
+[[nodiscard]] std::string in_a_line(std::string_view said);
+
 // What a connection has ended with, which the other side refuses.
 [[nodiscard]] Error sent_away(const Refused& said);
 
 // At most kMostWords bytes.
 [[nodiscard]] std::string encode(const Message& message);
-// invalid_argument: it is none of these.
+// invalid_argument: it is none of these; the error is in_a_line(), as it may have words of theirs.
 [[nodiscard]] Result<Message> decode(std::string_view words);
 
 }  // namespace aqua::courier

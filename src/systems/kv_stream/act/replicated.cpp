@@ -24,7 +24,7 @@ void Replicator::Parts::hear() {
       ++counted.packs_failed;
       counted.error = outcome.error->message;
       book.failed(pack);
-      (void)segments.release(pack, last_stream);  // what the keeper has refused is gone
+      failed.push_back(pack);
     } else {
       ++counted.packs_committed;
       kept[pack] = {outcome.name, posted->second};
@@ -32,6 +32,16 @@ void Replicator::Parts::hear() {
     }
     committing.erase(posted);
   }
+  release_failed();
+}
+
+// A release waits for the segment's copies, so that any stream will do: the one that they were
+// posted to may be gone.
+void Replicator::Parts::release_failed() {
+  std::erase_if(failed, [&](PackId pack) {
+    const auto released = segments.release(pack, Stream{});
+    return released.ok() || released.error().code == Code::not_found;  // the keeper has refused it
+  });
 }
 
 void Replicator::Parts::drop_dead() {
@@ -173,7 +183,8 @@ void Replicator::Parts::commit(Stream stream) {
     counted.error = posted.error().message;
     ++counted.packs_failed;
     book.failed(pack);
-    (void)segments.release(pack, Stream{});  // which waits for its copies, whatever the stream
+    failed.push_back(pack);
+    release_failed();
   }
   open.reset();
 }

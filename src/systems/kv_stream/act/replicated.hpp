@@ -45,6 +45,9 @@ struct Replicator::Parts {
   void note(const WrittenTokens& written);
 
   void hear();
+  // Gives back the segments of packs that have failed. What is refused, as while a graph is being
+  // captured, is tried again by the next hear().
+  void release_failed();
   void drop_dead();
   // Waits until it has heard what has become of the packs that are being committed.
   void settle();
@@ -74,6 +77,7 @@ struct Replicator::Parts {
   std::optional<OpenPack> open{};
   std::uint32_t open_steps = 0;
   std::map<PackId, std::size_t> committing{};  // their capacity
+  std::vector<PackId> failed{};                // whose segments are to be released
   struct Kept {
     SegmentName name{};
     std::size_t capacity = 0;
@@ -85,7 +89,6 @@ struct Replicator::Parts {
   std::vector<PackId> merging{};
   std::vector<Ticket> copies{};  // of the step that is going on
   bool sealed = false;
-  Stream last_stream{};
   ReplicatorStatus counted{};  // what is counted, and the last error
 };
 

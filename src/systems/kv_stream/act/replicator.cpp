@@ -91,7 +91,6 @@ Result<Ticket> Replicator::step(std::span<const WrittenTokens> written, Stream s
   for (const WrittenTokens& each : written) parts_->note(each);
   parts_->drop_dead();
   if (parts_->works()) {
-    parts_->last_stream = stream;
     std::size_t all = SIZE_MAX;  // what the step has computed is copied in any case
     bool long_one = false;
     for (const WrittenTokens& each : written) {

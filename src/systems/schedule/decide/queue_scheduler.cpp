@@ -86,23 +86,23 @@ std::uint32_t QueueScheduler::iterations_without_change(const Room& room) {
   const std::size_t count = decode_slots().size();
   if (!batch().prefills.empty() || count == 0 || room.pressed) return 1;
   slack_.clear();
-  std::uint32_t longest = UINT32_MAX;
+  std::uint64_t longest = UINT32_MAX;
   for (const Slot slot : decode_slots()) {
     const Sequence& s = table_.at(slot);
     slack_.push_back(s.device_blocks * table_.block_tokens() - s.computed);
     const std::uint64_t most = std::uint64_t{options_.device_blocks} * table_.block_tokens();
-    longest = std::min(longest, static_cast<std::uint32_t>(most - s.known()) + 1);
+    longest = std::min(longest, most - s.known() + 1);
   }
   const auto free = static_cast<std::size_t>(std::max<std::int64_t>(0, free_blocks()));
   if (free >= count) {
     const std::size_t blocks_each = free / count;
     return static_cast<std::uint32_t>(
-        std::min<std::size_t>(longest, blocks_each * table_.block_tokens()));
+        std::min<std::uint64_t>(longest, blocks_each * table_.block_tokens()));
   }
   // Lets `free` decodes take a block each: the batch holds until one more wants one.
   const auto at = slack_.begin() + static_cast<std::ptrdiff_t>(free);
   std::nth_element(slack_.begin(), at, slack_.end());
-  return std::clamp(*at, 1U, longest);
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(*at, 1, longest));
 }
 
 void QueueScheduler::plan_queue(AdmissionOrder& order) {

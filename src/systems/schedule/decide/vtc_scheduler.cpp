@@ -10,8 +10,8 @@
 #include <utility>
 
 // Invariant: a tenant is in waiting_, under its present counter, exactly while it has somebody
-// outside. A counter changes only in set_counter(), which files it again, and where a tenant begins
-// to wait.
+// outside, and in idle_ exactly while it has no requests. A counter changes only in set_counter(),
+// which files it again, and where a tenant begins to wait; never of a tenant without requests.
 namespace aqua::schedule {
 
 // TenantOrder goes through tenants by counter as if each sequence let in had been charged already,
@@ -124,7 +124,7 @@ void VtcScheduler::wait(Slot slot, bool begins) {
   if (!shares_[slot].known) {
     // Who has generated tokens was let in, and charged for its prompt, elsewhere.
     shares_[slot] = {.known = true, .charged = table_.at(slot).generated > 0};
-    tenant.requests += 1;
+    if (tenant.requests++ == 0) idle_.erase({tenant.counter, number});
     const double lead = table_.at(slot).lead;
     if (lead > 0) set_counter(number, std::max(tenant.counter, floor_beside(number) + lead));
   }
@@ -176,7 +176,8 @@ void VtcScheduler::set_counter(std::uint64_t number, double counter) {
 void VtcScheduler::on_finished(Slot slot) {
   shares_[slot] = {};
   const std::uint64_t number = tenant_of(slot);
-  if ((tenants_[number].requests -= 1) == 0) idle_.push_back(number);
+  Tenant& tenant = tenants_[number];
+  if (--tenant.requests == 0) idle_.emplace(tenant.counter, number);
   forget_idle();
 }
 
@@ -185,10 +186,9 @@ void VtcScheduler::on_finished(Slot slot) {
 // may fall then.
 void VtcScheduler::forget_idle() {
   if (table_.count(SequenceState::paging_in) > 0) return;
-  for (const std::uint64_t number : std::exchange(idle_, {})) {
-    const auto tenant = tenants_.find(number);
-    if (tenant == tenants_.end() || tenant->second.requests > 0) continue;
-    if (tenant->second.counter <= floor()) tenants_.erase(tenant);
+  while (!idle_.empty() && idle_.begin()->first <= floor()) {
+    tenants_.erase(idle_.begin()->second);
+    idle_.erase(idle_.begin());
   }
 }
 

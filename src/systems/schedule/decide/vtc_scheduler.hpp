@@ -73,12 +73,12 @@ class VtcScheduler final : public QueueScheduler {
   void forget_idle();
 
   std::unordered_map<std::uint64_t, Tenant> tenants_;
-  ByCounter waiting_;                // tenants with somebody outside
-  std::vector<Share> shares_;        // by slot
-  std::vector<std::uint64_t> idle_;  // tenants that may be forgotten, once nobody is paging in
-  double last_left_ = 0;             // counter of the last tenant to have nobody outside …
-  std::uint64_t last_left_by_ = 0;   // … which tenant that is …
-  double left_before_ = 0;           // … and that of the last before it which is another
+  ByCounter waiting_;               // tenants with somebody outside
+  ByCounter idle_;                  // tenants without requests
+  std::vector<Share> shares_;       // by slot
+  double last_left_ = 0;            // counter of the last tenant to have nobody outside …
+  std::uint64_t last_left_by_ = 0;  // … which tenant that is …
+  double left_before_ = 0;          // … and that of the last before it which is another
 };
 
 }  // namespace aqua::schedule

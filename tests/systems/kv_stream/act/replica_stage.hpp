@@ -60,6 +60,11 @@ class ReplicaStage {
 
   [[nodiscard]] Runtime& runtime() { return runtime_; }
   [[nodiscard]] Stream stream() const { return stream_; }
+  // Destroys its stream, once that has done its work, and goes on with another one.
+  void change_stream() {
+    succeeds(emulated::destroy_stream(runtime_, stream_));
+    stream_ = value_of(emulated::create_stream(runtime_));
+  }
   [[nodiscard]] const Layout& layout() const { return layout_; }
   [[nodiscard]] kv_stream::Replicator& replicator() { return *replicator_; }
 

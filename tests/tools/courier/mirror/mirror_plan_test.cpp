@@ -55,13 +55,29 @@ TEST(MirrorPlan, WhatCannotBeCopiedIsTriedOnceAConnection) {
   EXPECT_EQ(std::get<SegmentName>(*plan.next()).number, 1U);
 }
 
-TEST(MirrorPlan, WhatTheKeeperBeforeHadStaysAndThatOfEarlierOnesGoes) {
+TEST(MirrorPlan, WhatTheKeeperBeforeHadStaysAndThatOfEarlierOnesGoesOnceThisOneHasCopies) {
   MirrorPlan plan(5);
   plan.held({{1, 1, 1}, {2, 8, 1}, {3, 1, 1}, {3, 2, 1}, {6, 1, 1}});
   plan.kept({});
+  EXPECT_EQ(plan.next(), std::nullopt) << "they may be the last of what was lost";
+  plan.kept({row(7, 1)});
+  EXPECT_EQ(std::get<SegmentName>(*plan.next()).number, 7U);
+  plan.landed(row(7, 1).name);
   EXPECT_EQ(std::get<Forget>(*plan.next()), (Forget{{1, 1, 1}}));
   EXPECT_EQ(std::get<Forget>(*plan.next()), (Forget{{2, 8, 1}}));
   EXPECT_EQ(plan.next(), std::nullopt);
+}
+
+TEST(MirrorPlan, CopiesOfEarlierKeepersMakeRoomForTheFirstOfThisOne) {
+  MirrorPlan plan(5);
+  plan.held({{1, 1, 1}, {2, 8, 1}, {3, 1, 1}});
+  plan.kept({row(7, 1)});
+  for (const Original& earlier : {Original{1, 1, 1}, Original{2, 8, 1}}) {
+    plan.no_room_for(std::get<SegmentName>(*plan.next()));
+    EXPECT_EQ(std::get<Forget>(*plan.next()), Forget{earlier});
+  }
+  plan.no_room_for(std::get<SegmentName>(*plan.next()));
+  EXPECT_EQ(plan.next(), std::nullopt) << "the keeper before is not among them";
 }
 
 TEST(MirrorPlan, NeitherCopiesNorWhatGoesWithAParcelNorWhatIsEmptyIsCopied) {
