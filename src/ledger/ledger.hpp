@@ -126,7 +126,8 @@ class Ledger {
   // Leases stay. Lasts until unpair(), another pair(), or the end of either side.
   // failed_precondition when the two cannot share memory or have other roles.
   [[nodiscard]] Result<void> pair(const ClientId& producer, const ClientId& consumer);
-  // not_found when there is no pair.
+  // Ends the pair in which the client borrows; those in which it lends stay. not_found when there
+  // is none.
   [[nodiscard]] Result<void> unpair(const ClientId& consumer);
 
   // Drains a client for an operator: its slabs are not granted and it is granted none. What is held
