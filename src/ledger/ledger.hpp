@@ -45,7 +45,8 @@ class Ledger {
   // Makes a ledger from the rows that an earlier coordinator wrote down. Their clients are suspect
   // and, until they join again, unknown to every call but dead() and suspect(). Holders keep what
   // they held. When a producer joins, its rows end, because its exporter is the authority and
-  // declares them anew. Tracks dirty rows. data_loss when the rows contradict each other.
+  // declares them anew. Keeps them all where they are more than today's limits let in. Tracks dirty
+  // rows. data_loss when the rows contradict each other.
   [[nodiscard]] static Result<Ledger> restore(Limits limits, const Image& image, Time now);
 
   // --- clients -------------------------------------------------------------------------
