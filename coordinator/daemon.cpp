@@ -217,7 +217,7 @@ Result<void> Daemon::listen(const Options& options) {
 }
 
 void Daemon::reload(const Options& options) {
-  peers_.change(options.peers);
+  peers_.allow(options.peers.allowed_uids);
   if (tls_ == nullptr) return;
   if (auto read = tls_->reload(); !read.ok())
     spdlog::error("reload: the certificate in use stays: {}", read.error().message);

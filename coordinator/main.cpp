@@ -55,7 +55,7 @@ void reload(Daemon& daemon, Options& running, std::span<const char* const> argum
       spdlog::warn("reload: {} takes effect with the next start only", name);
     daemon.reload(*wanted);
     spdlog::set_level(spdlog::level::from_str(wanted->log_level));
-    running.peers = wanted->peers;
+    running.peers.allowed_uids = wanted->peers.allowed_uids;
     running.log_level = wanted->log_level;
     spdlog::info("reloaded");
   }

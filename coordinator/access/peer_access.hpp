@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PeerAccess holds the rules about who may connect to a Unix socket; a reload replaces them.
+// PeerAccess holds the rules about who may connect to a Unix socket; a reload replaces the users.
+// The group stays, as the socket's does.
 //
 // Threads: every method may be called concurrently.
 #pragma once
@@ -16,9 +17,9 @@ class PeerAccess {
   // As PeerPolicy::admit.
   [[nodiscard]] Result<Peer> admit(int socket) const { return rules().admit(socket); }
   // For connections from now on.
-  void change(PeerPolicy rules) {
+  void allow(std::set<std::uint32_t> uids) {
     const MutexLock lock(mu_);
-    rules_ = std::move(rules);
+    rules_.allowed_uids = std::move(uids);
   }
 
  private:

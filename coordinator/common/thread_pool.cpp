@@ -11,12 +11,13 @@
 namespace aqua::coordinator {
 namespace {
 
-// nullptr also while it works on a job that went ahead: those do not count as worked on.
+// nullptr also while its job waits, and while it works on one that went ahead: neither counts as
+// worked on.
 thread_local ThreadPool* pool_of_thread = nullptr;
 
 }  // namespace
 
-ThreadPool::Blocking::Blocking() : pool_(pool_of_thread) {
+ThreadPool::Blocking::Blocking() : pool_(std::exchange(pool_of_thread, nullptr)) {
   if (pool_ == nullptr) return;
   MutexLock lock(pool_->mu_);
   pool_->came_on();
@@ -26,6 +27,7 @@ ThreadPool::Blocking::Blocking() : pool_(pool_of_thread) {
 // For a moment more may work than should: better than that this one waits once more.
 ThreadPool::Blocking::~Blocking() {
   if (pool_ == nullptr) return;
+  pool_of_thread = pool_;
   MutexLock lock(pool_->mu_);
   ++pool_->working_;
 }

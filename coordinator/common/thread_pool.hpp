@@ -35,7 +35,7 @@ class ThreadPool {
 
   // While it lives the job at hand waits: for a socket, a disk, an event. Meanwhile no more
   // than a moment's work may be done, or work of which only one is done at a time. Elsewhere than
-  // in a job it does nothing.
+  // in a job, and within another Blocking, it does nothing.
   class Blocking {
    public:
     Blocking();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/etcd/client.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -85,10 +86,6 @@ Result<std::string> Client::ask_as_user(const std::string& member, std::string_v
     if (!refused) return answer;
   }
   AQUA_ASSIGN(token, new_token(member, deadline));
-  {
-    const MutexLock lock(mu_);
-    token_ = token;
-  }
   return ask_with(token, member, path, body, deadline);
 }
 
@@ -104,7 +101,12 @@ Result<std::string> Client::new_token(const std::string& member, Deadline deadli
   AQUA_ASSIGN(const std::string password, read_password(options_.password_file));
   auto body = ask_with({}, member, "auth/authenticate", password_request(options_.user, password),
                        deadline);
-  if (body.ok()) return parse_token(*body);
+  if (body.ok()) {
+    AQUA_ASSIGN(std::string token, parse_token(*body));
+    const MutexLock lock(mu_);
+    token_ = token;
+    return token;
+  }
   Error why = std::move(body).error();
   if (why.message.find("authentication is not enabled") != std::string::npos) {
     why.message += ": it has no users (docs/operate/servers.md, step 2)";
@@ -159,17 +161,39 @@ Result<Outcome> Client::commit(const Transaction& transaction) {
 }
 
 void Client::watch(std::string_view prefix, const std::function<void()>& on_change) {
-  const std::string token = [this] {
+  const std::string at = member();
+  std::string token = [this] {
     const MutexLock lock(mu_);
     return token_;
   }();
+  if (!options_.user.empty() && token.empty()) {
+    auto made = new_token(at, curl::Clock::now() + options_.timeout);
+    if (!made.ok()) return;
+    token = *std::move(made);
+  }
+  bool cancelled = false;
+  std::string line;  // as far as it has come
   // Each line tells of something; what, the rows say.
+  const auto take = [&](std::string_view bytes) {
+    while (!bytes.empty()) {
+      const std::size_t length = std::min(bytes.find('\n'), bytes.size());
+      line += bytes.substr(0, length);
+      if (line.size() > kMostReply) return false;
+      if (length == bytes.size()) break;
+      bytes.remove_prefix(length + 1);
+      cancelled = is_cancelled_watch(line);
+      if (cancelled) return false;
+      on_change();
+      line.clear();
+    }
+    return true;
+  };
   const Deadline end = curl::Clock::now() + kStream;
-  (void)curl::call(request_of(token, member(), "watch", watch_request(prefix), end), stop_,
-                   [&](std::string_view) {
-                     on_change();
-                     return true;
-                   });
+  (void)curl::call(request_of(token, at, "watch", watch_request(prefix), end), stop_, take);
+  if (!cancelled) return;
+  // The token is perhaps unknown to this member, and then the next stream needs another.
+  const MutexLock lock(mu_);
+  if (token_ == token) token_.clear();
 }
 
 Result<LeaseId> Client::grant(std::chrono::seconds ttl) {

@@ -46,8 +46,8 @@ class Client {
   [[nodiscard]] Result<Rows> range(std::string_view prefix);
   [[nodiscard]] Result<Outcome> commit(const Transaction& transaction);
   // Calls `on_change` when it has begun, and then whenever a key that begins with `prefix` may have
-  // changed; returns when the stream ends, for whatever reason, after five minutes at the latest. A
-  // stream that a network swallowed ends no sooner: look by yourself now and then.
+  // changed; returns when the stream ends or cannot begin, for whatever reason, after five minutes
+  // at the latest. A stream that a network swallowed ends no sooner: look by yourself now and then.
   void watch(std::string_view prefix, const std::function<void()>& on_change);
   // A lease that ends when it is not kept for so long; etcd makes short ones longer.
   [[nodiscard]] Result<LeaseId> grant(std::chrono::seconds ttl);
@@ -70,7 +70,9 @@ class Client {
                                              Deadline deadline);
   // Forgets a token with which questions were late again and again.
   void note_answer(const std::string& token, bool late) AQUA_EXCLUDES(mu_);
-  [[nodiscard]] Result<std::string> new_token(const std::string& member, Deadline deadline);
+  // Is token_ from then on.
+  [[nodiscard]] Result<std::string> new_token(const std::string& member, Deadline deadline)
+      AQUA_EXCLUDES(mu_);
   [[nodiscard]] curl::Request request_of(const std::string& token, const std::string& member,
                                          std::string_view path, const std::string& body,
                                          Deadline deadline) const;

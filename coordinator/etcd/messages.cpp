@@ -198,6 +198,15 @@ Result<std::string> parse_token(std::string_view body) {
   return text;
 }
 
+bool is_cancelled_watch(std::string_view line) {
+  const Json reply = parse_shallow(line);
+  if (!reply.is_object()) return false;
+  const auto result = reply.find("result");
+  if (result == reply.end() || !result->is_object()) return false;
+  const auto cancelled = result->find("canceled");
+  return cancelled != result->end() && cancelled->is_boolean() && cancelled->get<bool>();
+}
+
 Error parse_refusal(int status, std::string_view body) {
   const Json reply = parse_shallow(body);
   const Json* said = &reply;

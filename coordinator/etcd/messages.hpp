@@ -66,6 +66,9 @@ struct Outcome {
 // Seconds that it has left; 0: it has run out.
 [[nodiscard]] Result<std::int64_t> parse_kept(std::string_view body);
 [[nodiscard]] Result<std::string> parse_token(std::string_view body);
+// Whether this line of a watch says that etcd has cancelled it: nothing follows, and etcd does not
+// end the stream.
+[[nodiscard]] bool is_cancelled_watch(std::string_view line);
 
 // Of a reply with another status than 200, by its gRPC code where it has one. unavailable: no
 // leader, no quorum, or an answer in time; permission_denied: user, password, token or role;

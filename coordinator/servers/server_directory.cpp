@@ -78,7 +78,7 @@ void ServerDirectory::run() {
     note(round());
     const MutexLock lock(mu_);
     const auto now = Clock::now();
-    const auto next = now + (known_ ? milliseconds(options_.ttl) / 3 : kAfterFailure);
+    const auto next = now + (again_ ? kAfterFailure : milliseconds(options_.ttl) / 3);
     // News of what this server itself has written come as well.
     const auto soonest = now + kBetweenRounds;
     while (!stop_asked_ && Clock::now() < soonest) (void)woken_.wait_until(mu_, soonest);
@@ -127,7 +127,10 @@ Result<ServerDirectory::Seen> ServerDirectory::round() {
     told_now_ = is_told;
   }
   if (is_told) {
-    if (const auto done = on_round_(names); !done.ok()) seen.odd = done.error();
+    if (const auto done = on_round_(names); !done.ok()) {
+      seen.odd = done.error();
+      seen.is_done = false;
+    }
   } else if (told.ok()) {
     ours_.reset();
     wake();
@@ -204,6 +207,7 @@ void ServerDirectory::note(Result<Seen> outcome) {
     const MutexLock lock(mu_);
     known_ = outcome.ok() && !outcome->untold;
     if (!known_) ++failures_;
+    again_ = !known_ || !outcome->is_done;
     if (outcome.ok()) {
       servers_ = std::move(outcome->servers);
       read_at_ = Clock::now();

@@ -36,6 +36,7 @@ class ServerDirectory {
   // What is told of this server: called by the directory's thread, and by all(), until stop().
   using Describe = std::function<wire::Server()>;
   // What else is done in each round in which this server was told and all were seen: their names.
+  // Where it fails, the next round comes soon.
   using OnRound = std::function<Result<void>(const std::set<std::string>&)>;
   struct Numbers {
     std::uint64_t servers = 0;   // that are known, this one among them
@@ -71,6 +72,7 @@ class ServerDirectory {
     std::vector<wire::Server> servers;
     std::optional<Error> untold;  // this one could not be told
     std::optional<Error> odd;     // a key says what is not understood here
+    bool is_done = true;          // what else a round does
   };
 
   void run();
@@ -102,6 +104,7 @@ class ServerDirectory {
   std::optional<Clock::time_point> read_at_ AQUA_GUARDED_BY(mu_);
   std::optional<Error> fault_ AQUA_GUARDED_BY(mu_);
   bool known_ AQUA_GUARDED_BY(mu_);
+  bool again_ AQUA_GUARDED_BY(mu_) = false;  // the last round did not do all that one does
   bool told_now_ AQUA_GUARDED_BY(mu_) = false;
   std::uint64_t failures_ AQUA_GUARDED_BY(mu_) = 0;
   bool stop_asked_ AQUA_GUARDED_BY(mu_) = false;

@@ -8,7 +8,6 @@
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "coordinator/common/log.hpp"
-#include "coordinator/service/group_news.hpp"
 #include "coordinator/store/memory_store.hpp"
 
 namespace aqua::coordinator {
@@ -106,21 +105,28 @@ groups::Book GroupService::known() {
   return book_;
 }
 
-Result<GroupService::Step> GroupService::write_news(const std::set<std::string>& absent) {
-  HeardOf heard{.server = options_.server, .absent = absent};
+std::vector<GroupNews> GroupService::unwritten_news(HeardOf& heard) {
   std::vector<GroupSeat> seats;
   {
     MutexLock lock(mu_);
-    AQUA_TRY(may_change());
     seats = seats_of(book_);
     heard.gone = gone_;
   }
   std::set<ClientId> ours;
   for (const GroupSeat& seat : seats) {
-    if (seat.server == options_.server) ours.insert(seat.client);
+    if (seat.server == heard.server) ours.insert(seat.client);
   }
   if (!ours.empty()) heard.live = live_of(clients_, ours);
-  const std::vector<GroupNews> news = news_of(seats, heard);
+  return news_of(seats, heard);
+}
+
+Result<GroupService::Step> GroupService::write_news(const std::set<std::string>& absent) {
+  {
+    MutexLock lock(mu_);
+    AQUA_TRY(may_change());
+  }
+  HeardOf heard{.server = options_.server, .absent = absent};
+  const std::vector<GroupNews> news = unwritten_news(heard);
   if (news.empty()) {
     MutexLock lock(mu_);
     for (const ClientId& client : heard.gone) gone_.erase(client);
@@ -250,7 +256,10 @@ bool GroupService::changed(const ClientId& client) {
     });
     if (!concerned) return false;
   }
-  catch_up();
+  // A renewal that tells nothing new costs etcd nothing. News that could not be written, of any
+  // client, are tried again.
+  HeardOf heard{.server = options_.server};
+  if (!is_shared() || !unwritten_news(heard).empty()) catch_up();
   MutexLock lock(mu_);
   changed_.notify_all();  // a watch of a session that is over
   return true;

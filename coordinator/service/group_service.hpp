@@ -26,6 +26,7 @@
 #include "base/ids.hpp"
 #include "base/mutex.hpp"
 #include "coordinator/common/thread_pool.hpp"
+#include "coordinator/service/group_news.hpp"
 #include "coordinator/service/group_store.hpp"
 #include "coordinator/service/ledger_service.hpp"
 #include "groups/book.hpp"
@@ -137,6 +138,9 @@ class GroupService {
   // Why nothing may be changed now.
   [[nodiscard]] Result<void> may_change() const AQUA_REQUIRES(mu_);
   [[nodiscard]] groups::Book known() AQUA_REQUIRES(turn_);
+  // What was heard of heard.server's clients, and of heard.absent, and is not written yet. Fills in
+  // the rest of `heard`.
+  [[nodiscard]] std::vector<GroupNews> unwritten_news(HeardOf& heard) AQUA_EXCLUDES(mu_);
   // Writes what was heard of this server's clients, and of servers that are absent, or a part of
   // it.
   [[nodiscard]] Result<Step> write_news(const std::set<std::string>& absent) AQUA_REQUIRES(turn_);

@@ -7,7 +7,6 @@
 namespace aqua::ledger {
 
 std::string Ledger::check_invariants() const {
-  if (clients_.size() > limits_.max_clients) return "clients: over the limit";
   for (const auto& [id, client] : clients_) {
     if (client.info.id != id) return concat("client ", to_string(id), ": filed under another id");
   }

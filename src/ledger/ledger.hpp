@@ -45,7 +45,8 @@ class Ledger {
   // Makes a ledger from the rows that an earlier coordinator wrote down. Their clients are suspect
   // and, until they join again, unknown to every call but dead() and suspect(). Holders keep what
   // they held. When a producer joins, its rows end, because its exporter is the authority and
-  // declares them anew. Tracks dirty rows. data_loss when the rows contradict each other.
+  // declares them anew. Keeps them all where they are more than today's limits let in. Tracks dirty
+  // rows. data_loss when the rows contradict each other.
   [[nodiscard]] static Result<Ledger> restore(Limits limits, const Image& image, Time now);
 
   // --- clients -------------------------------------------------------------------------
@@ -126,7 +127,8 @@ class Ledger {
   // Leases stay. Lasts until unpair(), another pair(), or the end of either side.
   // failed_precondition when the two cannot share memory or have other roles.
   [[nodiscard]] Result<void> pair(const ClientId& producer, const ClientId& consumer);
-  // not_found when there is no pair.
+  // Ends the pair in which the client borrows; those in which it lends stay. not_found when there
+  // is none.
   [[nodiscard]] Result<void> unpair(const ClientId& consumer);
 
   // Drains a client for an operator: its slabs are not granted and it is granted none. What is held

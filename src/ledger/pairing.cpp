@@ -46,10 +46,16 @@ Result<void> Ledger::pair(const ClientId& producer, const ClientId& consumer) {
 
 Result<void> Ledger::unpair(const ClientId& consumer) {
   AQUA_TRY(known(consumer, "unpair"));
-  if (!pairs_.producer_of(consumer)) {
+  const std::optional<ClientId> producer = pairs_.producer_of(consumer);
+  if (!producer) {
     return Error{Code::not_found, concat("unpair: ", to_string(consumer), " has no pair")};
   }
-  dissolve_pairs(consumer);
+  drop_pair(consumer);
+  if (grantable(*producer)) {
+    announce(*producer);
+  } else {
+    announce_to(consumer);
+  }
   return {};
 }
 

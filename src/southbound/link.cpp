@@ -10,6 +10,7 @@
 namespace aqua::southbound {
 namespace {
 
+constexpr int kOk = 200;
 constexpr int kUnauthenticated = 401;
 
 }  // namespace
@@ -48,12 +49,14 @@ Result<std::string> Link::call_text(const char* method, std::string target, std:
                             std::move(key)};
   const auto deadline = Clock::now() + options.call_timeout;
   CallOutcome outcome = http_call(address, request, deadline, &calls_end);
-  const bool lost = !outcome.reply && outcome.sent && outcome.error.code == Code::unavailable;
+  bool may_have_happened = !outcome.reply && outcome.sent;
+  const bool lost = may_have_happened && outcome.error.code == Code::unavailable;
   if (lost && !request.idempotency_key.empty() && is_current(active.session.number)) {
     outcome = http_call(address, request, deadline, &calls_end);
-    outcome.sent = true;  // the first time, at least
+    // A refusal says nothing of the first time.
+    may_have_happened = !outcome.reply || outcome.reply->status != kOk;
   }
-  if (!outcome.reply && outcome.sent) {
+  if (may_have_happened) {
     MutexLock lock(mu_);
     snapshot_wish_ = true;
     watch_ends.raise();
@@ -89,7 +92,7 @@ Result<std::string> Link::read(CallOutcome outcome, std::uint64_t in_session) {
     if (outcome.error.code == Code::deadline_exceeded) outcome.error.code = Code::unavailable;
     return std::move(outcome.error);
   }
-  if (outcome.reply->status == 200) return std::move(outcome.reply->body);
+  if (outcome.reply->status == kOk) return std::move(outcome.reply->body);
   auto refusal = wire::decode<wire::Problem>(outcome.reply->body);
   if (!refusal.ok()) {
     return Error{Code::internal,

@@ -56,6 +56,7 @@ class Chaos {
     while (at >= kOps[op].second) at -= kOps[op++].second;
     if (auto broken = (this->*kOps[op].first)(); !broken.empty()) return broken;
     if (auto broken = ledger_.check_invariants(); !broken.empty()) return broken;
+    if (ledger_.clients().size() > limits_.max_clients) return "more clients than may be there";
     if (auto broken = count_ends(before); !broken.empty()) return broken;
     for (const auto& [id, row] : ledger_.slabs()) ++states_[row.state];
     return model_.compare(ledger_, [&](const ClientId& id) { return undeclared_.contains(id); });

@@ -111,6 +111,19 @@ TEST_F(LedgerPairing, ExplicitPairsOverrideAndAreNotReplacedByLease) {
   EXPECT_EQ(lease(other, 1).at(0).slab.producer, large);
 }
 
+TEST_F(LedgerPairing, UnpairingAClientLeavesThePairsInWhichItLends) {
+  std::vector<ClientId> engines;
+  for (const std::uint64_t n : {11u, 12u, 13u}) engines.push_back(join(client_info(n, true, true)));
+  accepted(ledger.pair(engines[0], engines[1]));
+  accepted(ledger.pair(engines[1], engines[2]));
+  read_all();
+  accepted(ledger.unpair(engines[1]));
+  EXPECT_EQ(ledger.pairs(), (std::map<ClientId, ClientId>{{engines[2], engines[1]}}));
+  offer(engines[1], slabs(0, 1));
+  EXPECT_EQ(news(other), Kinds{}) << "the producer is still taken";
+  EXPECT_EQ(lease(engines[2], 1).at(0).slab.producer, engines[1]);
+}
+
 TEST_F(LedgerPairing, PairNeedsKnownClientsInTheirRoles) {
   refused(Code::not_found, [&] { return ledger.pair(client_id(9), consumer); });
   refused(Code::not_found, [&] { return ledger.pair(small, client_id(9)); });

@@ -183,6 +183,16 @@ TEST_F(LedgerRestored, PairsThatAreNotAllowedAnyMoreAreDropped) {
   EXPECT_TRUE(next->pairs().empty());
 }
 
+TEST_F(LedgerRestored, ClientsBeyondALimitThatWasLoweredComeBackAndNewOnesDoNot) {
+  auto next = Ledger::restore({.max_clients = 1}, image_of(ledger), now);
+  ASSERT_TRUE(next.ok()) << next.error().message;
+  ledger = *std::move(next);
+  join_consumer(2);
+  EXPECT_EQ(state(grant.slab), "leased");
+  join_producer(1);
+  refused(Code::resource_exhausted, [&] { return ledger.join(client_info(3, false, true), now); });
+}
+
 TEST_F(LedgerRestored, RowsThatContradictEachOtherAreRefused) {
   const Image good = image_of(ledger);
   const auto refuse = [&](auto&& spoil) {

@@ -7,15 +7,19 @@
 
 #include <array>
 #include <atomic>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "base/concat.hpp"
 #include "tests/coordinator/daemon_process.hpp"
 #include "tests/southbound/peers.hpp"
 #include "tools/admin/operator.hpp"
 #include "wire/address.hpp"
+#include "wire/problem.hpp"
 
 namespace aqua::testing {
 namespace {
@@ -24,11 +28,16 @@ UniqueFd unix_socket() {
   return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
 }
 
-// Passes connections on to a daemon, and swallows the first reply to a request that begins so.
+// Passes connections on to a daemon, and swallows the first reply to a request that begins so. With
+// `refusal`, the second of these requests is answered so, with 503.
 class Swallower {
  public:
-  Swallower(const std::string& path, const std::string& daemon, std::string_view request)
-      : daemon_(wire::parse_address(daemon).value()), request_(request), listener_(unix_socket()) {
+  Swallower(const std::string& path, const std::string& daemon, std::string_view request,
+            std::optional<Error> refusal = {})
+      : daemon_(wire::parse_address(daemon).value()),
+        request_(request),
+        refusal_(std::move(refusal)),
+        listener_(unix_socket()) {
     const wire::SocketAddress own = wire::socket_address({.path = path, .host = {}, .port = 0});
     EXPECT_EQ(::bind(listener_.get(), own.get(), own.length), 0);
     EXPECT_EQ(::listen(listener_.get(), 64), 0);
@@ -66,15 +75,27 @@ class Swallower {
       const ssize_t n = ::read(asks ? client.get() : server.get(), bytes.data(), bytes.size());
       if (n <= 0) return;
       const std::string_view text(bytes.data(), static_cast<std::size_t>(n));
-      if (asks && text.starts_with(request_)) swallow = ++asked_ == 1;
+      if (asks && text.starts_with(request_)) {
+        swallow = ++asked_ == 1;
+        if (!swallow && refusal_) return refuse(client, *refusal_);
+      }
       if (!asks && swallow) return;  // the daemon has done it, and nobody hears of it
       if (::send(asks ? server.get() : client.get(), text.data(), text.size(), MSG_NOSIGNAL) < 0)
         return;
     }
   }
 
+  static void refuse(const UniqueFd& client, const Error& error) {
+    const std::string body = wire::encode(wire::Problem{Epoch{}, 503, error});
+    const std::string reply = concat(
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Length: ", body.size(), "\r\n\r\n", body);
+    EXPECT_EQ(::send(client.get(), reply.data(), reply.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(reply.size()));
+  }
+
   const wire::Address daemon_;
   const std::string_view request_;
+  const std::optional<Error> refusal_;
   const UniqueFd listener_;
   std::atomic<int> asked_ = 0;
   std::vector<std::thread> threads_;
@@ -96,6 +117,23 @@ TEST(LostReply, GrantIsAskedForAgainAndMadeOnce) {
   ASSERT_TRUE(held.ok());
   ASSERT_EQ(held->held.size(), 1U);
   EXPECT_EQ(held->held[0].grant.secret, grants->front().secret);
+  consumer.client->close();
+}
+
+TEST(LostReply, GrantIsFoundInASnapshotWhereTheSecondRequestIsRefused) {
+  DaemonProcess daemon;
+  TempDir dir;
+  const std::string path = dir / "between.sock";
+  Swallower between(path, daemon.address(), "POST /v1/leases HTTP",
+                    Error{Code::unavailable, "no memory"});
+  Peer producer(daemon.address(), "producer", true);
+  ASSERT_TRUE(producer.client->offer(some_slabs(4)).ok());
+  Peer consumer("unix:" + path, "consumer", false);
+  const auto grants = consumer.client->lease(kSlabBytes, 4 * kSlabBytes);
+  ASSERT_FALSE(grants.ok());
+  EXPECT_EQ(grants.error().message, "no memory");
+  ASSERT_TRUE(consumer.heard.wait_snapshots(2));
+  EXPECT_EQ(consumer.heard.snapshots().back().held.size(), 1U);
   consumer.client->close();
 }
 

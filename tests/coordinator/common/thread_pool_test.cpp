@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kIdle{10000};
 constexpr std::chrono::hours kNever{1};
+constexpr std::chrono::seconds kPatience{60};
 
 TEST(ThreadPool, JobsThatWaitDoNotHoldUpOthers) {
   constexpr int kWaiting = 50;
@@ -93,6 +94,22 @@ TEST(ThreadPool, AJobThatBeginsToWaitLetsTheNextOneWork) {
   }));
   ASSERT_TRUE(pool.run([&] { second.set_value(); }));
   first.get_future().wait();
+}
+
+TEST(ThreadPool, AJobThatSaysTwiceThatItWaitsIsCountedOnce) {
+  std::promise<void> waits;
+  std::promise<void> second;
+  std::promise<std::future_status> first;
+  ThreadPool pool({.threads = 2, .working = 1, .waiting = 10, .idle = kIdle, .stuck = kNever});
+  ASSERT_TRUE(pool.run([&] {
+    const ThreadPool::Blocking blocking;
+    const ThreadPool::Blocking within;
+    waits.set_value();
+    first.set_value(second.get_future().wait_for(kPatience));
+  }));
+  waits.get_future().wait();
+  ASSERT_TRUE(pool.run([&] { second.set_value(); }));
+  EXPECT_EQ(first.get_future().get(), std::future_status::ready);
 }
 
 TEST(ThreadPool, BeyondTheThreadsJobsWaitAndBeyondThatTheyAreRefused) {

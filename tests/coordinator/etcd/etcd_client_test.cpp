@@ -195,12 +195,16 @@ TEST_F(EtcdClient, SpeaksTlsToAMemberThatItsAuthorityKnows) {
   EXPECT_THAT(refused.error().message, HasSubstr("--etcd-authority"));
 }
 
-// Asks as nobody, before there are users.
-void set_up(const std::string& member, const std::string& path, const std::string& body) {
-  const auto done =
-      curl::call({.method = "POST", .url = member + "/v3/auth/" + path, .body = body});
-  ASSERT_TRUE(done.reply) << done.error.message;
+// Asks as whom the token is of, or as nobody, before there are users. Returns the reply's body.
+std::string set_up(const std::string& member, const std::string& path, const std::string& body,
+                   const std::string& token = {}) {
+  curl::Request request{.method = "POST", .url = member + "/v3/auth/" + path, .body = body};
+  if (!token.empty()) request.headers = {"Authorization: " + token};
+  const auto done = curl::call(request);
+  EXPECT_TRUE(done.reply) << done.error.message;
+  if (!done.reply) return "";
   EXPECT_EQ(done.reply->status, 200) << done.reply->body;
+  return done.reply->body;
 }
 
 // A user with no more rights than docs/operate/servers.md gives it.
@@ -246,6 +250,45 @@ TEST_F(EtcdClient, SaysWhoItIsWithAPassword) {
   EXPECT_EQ(Client(options, {}).range("/aqua/").error().code, Code::failed_precondition);
   options.password_file = dir / "none";
   EXPECT_EQ(Client(options, {}).range("/aqua/").error().code, Code::not_found);
+}
+
+// Follows until a change of the writer's is heard of.
+void hears_of_a_change(Client& follower, Client& writer, std::stop_source& stop) {
+  std::atomic<int> heard = 0;
+  std::thread thread([&] {
+    while (!stop.stop_requested()) follower.watch("/aqua/", [&] { ++heard; });
+  });
+  EXPECT_TRUE(aqua::testing::eventually([&] { return heard >= 1; }));  // it has begun
+  const int before = heard;
+  EXPECT_TRUE(writer.commit(put("/aqua/a", "one", 0)).ok());
+  EXPECT_TRUE(aqua::testing::eventually([&] { return heard > before; }));
+  stop.request_stop();
+  thread.join();
+}
+
+TEST_F(EtcdClient, ANewsStreamOfAUserHasATokenWhateverWasAskedBefore) {
+  const EtcdCluster cluster(1);
+  const std::string member = cluster.url(0);
+  set_up_users(member);
+  const aqua::testing::TempDir dir;
+  EtcdOptions options = options_of(cluster, 1);
+  options.user = "aqua";
+  options.password_file = dir / "password";
+  write_password(options.password_file);
+  for (const bool has_asked : {false, true}) {
+    std::stop_source stop;
+    Client follower(options, stop.get_token());
+    Client writer(options, {});
+    if (has_asked) {
+      ASSERT_TRUE(writer.commit({.when = {}, .puts = {}, .deletes = {"/aqua/a"}})->done);
+      ASSERT_TRUE(follower.range("/aqua/").ok());
+      // etcd takes no token of a user whose password has been set since.
+      const std::string root = set_up(member, "authenticate", R"({"name":"root","password":"r"})");
+      set_up(member, "user/changepw", R"({"name":"aqua","password":"secret"})",
+             parse_token(root).value());
+    }
+    hears_of_a_change(follower, writer, stop);
+  }
 }
 
 // A token says up to which change etcd has to be, which this one is not for a long time.

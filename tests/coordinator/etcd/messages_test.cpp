@@ -62,6 +62,17 @@ TEST(EtcdMessages, WhatIsLeftOutIsZeroOrFalse) {
   EXPECT_EQ(*parse_kept(R"({"result":{"ID":"77","TTL":"10"}})"), 10);
 }
 
+TEST(EtcdMessages, AWatchIsCancelledWhereALineSaysSo) {
+  const std::string head = R"({"result":{"header":{"cluster_id":"7","revision":"1"})";
+  EXPECT_TRUE(is_cancelled_watch(head + R"(,"watch_id":"-1","created":true,"canceled":true,)" +
+                                 R"("cancel_reason":"etcdserver: user name is empty"}})"));
+  for (const std::string& other :
+       {head + R"(,"created":true}})", head + R"(,"canceled":false}})",
+        head + R"(,"events":[{"kv":{"key":"L2E=","value":"ImNhbmNlbGVkIjp0cnVl"}}]}})",
+        std::string(R"({"error":{"code":14}})"), std::string("[7]"), std::string()})
+    EXPECT_FALSE(is_cancelled_watch(other)) << other;
+}
+
 TEST(EtcdMessages, AnAnswerThatIsNoneIsNamed) {
   for (const char* wrong :
        {"", "[]", "{}", R"({"header":7})", R"({"header":{}})", R"({"header":{"cluster_id":7}})",

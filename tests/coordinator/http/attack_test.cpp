@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <vector>
 
 #include "base/socket/unix_socket.hpp"
@@ -126,6 +127,19 @@ TEST_F(OtherUser, ComesInByTheSocketsGroup) {
   EXPECT_EQ(info.st_mode & 0777U, 0660U);
   EXPECT_THAT(exchange_as(kSomebody, kGroup, folder.http, state), HasSubstr("HTTP/1.1 200"));
   EXPECT_EQ(exchange_as(kSomebody, kNobody, folder.http, state), "");
+}
+
+TEST_F(OtherUser, ComesInByTheGroupOfTheStartAfterAReload) {
+  constexpr uid_t kSomebody = 61234;
+  constexpr gid_t kGroup = 61235;
+  const std::string config = folder.dir / "c.toml";
+  std::ofstream(config) << "socket-group = \"" << kGroup << "\"\n";
+  DaemonProcess daemon(folder.arguments({"--config", config}));
+  std::ofstream(config) << "socket-group = \"" << kGroup + 1 << "\"\n";
+  daemon.process().signal(SIGHUP);
+  ASSERT_TRUE(eventually([&] { return daemon.log().find("reloaded") != std::string::npos; }));
+  EXPECT_THAT(daemon.log(), HasSubstr("socket-group takes effect with the next start only"));
+  EXPECT_THAT(exchange_as(kSomebody, kGroup, folder.http, state), HasSubstr("HTTP/1.1 200"));
 }
 
 struct Forged : ::testing::Test {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Coordinators of several servers, real ones, that find each other in a real etcd: one stops, is
 // killed, comes back, has another's name, and etcd itself is away.
+#include "coordinator/servers/server_directory.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "coordinator/etcd/client.hpp"
 #include "tests/coordinator/daemon_process.hpp"
@@ -180,6 +184,19 @@ TEST_F(Servers, NewsComeFromAnotherMemberOfEtcdWhereOneDies) {
   etcd->kill(0);
   const DaemonProcess b(arguments("b"));
   EXPECT_TRUE(come_to_be(a, {"a", "b"}));
+}
+
+// Other rounds come every 200 s here, and by news of what it has told itself, thrice at most.
+TEST_F(Servers, ARoundThatHasNotDoneAllIsRepeatedSoon) {
+  std::atomic<int> rounds = 0;
+  coordinator::ServerDirectory directory(
+      {.name = "a", .etcd = {.members = {etcd->url(0)}}, .ttl = std::chrono::seconds{600}},
+      [] { return wire::Server{.name = "a"}; });
+  directory.begin([&](const std::set<std::string>&) -> Result<void> {
+    ++rounds;
+    return Error{Code::unavailable, "no quorum"};
+  });
+  EXPECT_TRUE(eventually([&] { return rounds >= 6; }));
 }
 
 TEST_F(Servers, AKeyThatIsNotUnderstoodIsNamedAndLeftOut) {

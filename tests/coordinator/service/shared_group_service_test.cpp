@@ -85,6 +85,36 @@ TEST_F(SharedGroupService, ADeathOutlivesAStoreThatIsAway) {
   EXPECT_TRUE(b.service.find(id).value().members.empty());
 }
 
+TEST_F(SharedGroupService, ASignOfLifeAsksForASyncWhereThereIsNewsOnly) {
+  const ClientId first = join(b, zero);
+  const ClientId second = join(b, one);
+  b.sync(shelf.present);
+  const auto wanted_after = [&](const ClientId& heard_of) {
+    b.wanted = 0;
+    EXPECT_TRUE(b.service.changed(heard_of));
+    return b.wanted;
+  };
+  const auto tell_ledger = [&](auto&& what) {
+    EXPECT_TRUE(
+        b.ledger.with([&](ledger::Ledger& book, ledger::Time now) { return what(book, now); })
+            .ok());
+  };
+  EXPECT_EQ(wanted_after(first), 0) << "it was known to live";
+  tell_ledger([&](ledger::Ledger& book, ledger::Time now) { return book.suspect(second, now); });
+  EXPECT_EQ(wanted_after(first), 1) << "another's silence";
+  b.sync(shelf.present);
+  EXPECT_TRUE(b.service.find(id).value().members.at(second).silent);
+  EXPECT_EQ(wanted_after(first), 0);
+  tell_ledger([&](ledger::Ledger& book, ledger::Time now) { return book.renew(second, now); });
+  EXPECT_EQ(wanted_after(second), 1) << "it was known as silent";
+  b.sync(shelf.present);
+  EXPECT_FALSE(b.service.find(id).value().members.at(second).silent);
+  b.service.gone(second);
+  shelf.broken = true;
+  EXPECT_FALSE(b.service.sync(shelf.present).ok());
+  EXPECT_EQ(wanted_after(first), 1) << "a death that is not written";
+}
+
 TEST_F(SharedGroupService, ClientsThatNobodyKnowsAreOfAFormerLife) {
   const ClientId known = join(b, zero);
   Server again(shelf, "b");  // with an empty ledger

@@ -91,7 +91,7 @@ struct Server {
     }
     FAIL() << "it asks for ever";
   }
-  LedgerService ledger{{}, 4};
+  LedgerService ledger{{.client_ttl = ledger::Time{600'000}}, 4};  // nobody falls silent by time
   int wanted = 0;
   bool told = true;
   GroupService service;

@@ -46,6 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 3:
       (void)etcd::parse_kept(body);
+      (void)etcd::is_cancelled_watch(body);
       break;
     case 4:
       if (const auto token = etcd::parse_token(body); token.ok())
