@@ -262,6 +262,8 @@ TEST(HostMemory, RefusesWhatItCannotMapAndGathersOnlyIntoWhatItMayWrite) {
             Code::invalid_argument);
   EXPECT_EQ(HostMemory::map(cache.runtime(), {memory.get(), kUnit + 1}, Access::read).error().code,
             Code::invalid_argument);
+  EXPECT_EQ(HostMemory::map(cache.runtime(), {-1, kUnit}, Access::read).error().code,
+            Code::invalid_argument);
   auto reading = HostMemory::map(cache.runtime(), {memory.get(), kUnit}, Access::read).value();
   EXPECT_EQ(reading.gather(cache.layout(), blocks, 0, cache.stream()).error().code,
             Code::permission_denied);
