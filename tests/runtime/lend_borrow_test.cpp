@@ -141,6 +141,37 @@ TEST_F(LendBorrow, APinDelaysAReclaimToItsDeadlineWhichNamesTheHolder) {
   EXPECT_EQ(mismatches(*borrower, *tensor, 1), 0u);
 }
 
+// Slabs are emptied in the order of their numbers, so that the one that can be emptied is the last.
+TEST_F(LendBorrow, TensorsThatStayPinnedKeepNoOtherFromLeaving) {
+  constexpr std::size_t kSlab = 4_MiB;
+  constexpr std::size_t kPinned = tensor::Migrator::kWindowBytes;
+  auto lender = open({.device = "emu:0", .name = "lender"});
+  auto borrower = open({.device = "emu:1",
+                        .name = "borrower",
+                        .host_bytes = 2 * kPinned,
+                        .max_peer_bytes = kPinned + kSlab});
+  ASSERT_TRUE(lender->lend(kPinned).ok());
+  await([&] { return borrower->status().peer.capacity_bytes == kPinned; });
+  std::vector<AquaTensor> tensors;
+  std::vector<Pin> pins;
+  for (std::size_t bytes = 0; bytes < kPinned; bytes += kSlab) {
+    tensors.push_back(borrower->allocate({.bytes = kSlab, .name = "held"}).value());
+    pins.push_back(tensors.back().pin(Access::write, Stream{}).value());
+    ASSERT_EQ(pins.back().tier(), Tier::peer);
+  }
+  ASSERT_TRUE(lender->lend(kSlab).ok());
+  await([&] { return borrower->status().peer.capacity_bytes == kPinned + kSlab; });
+  auto tensor = borrower->allocate({.bytes = 1_MiB, .name = "free to go"});
+  ASSERT_TRUE(tensor.ok());
+  ASSERT_EQ(tensor->tier(), Tier::peer);
+  stamp(*borrower, *tensor, 5);
+
+  ASSERT_TRUE(lender->reclaim(kPinned + kSlab, std::chrono::minutes(1)).ok());
+  await([&] { return lender->status().lent_bytes == kPinned; });
+  EXPECT_EQ(tensor->tier(), Tier::host);
+  EXPECT_EQ(mismatches(*borrower, *tensor, 5), 0u);
+}
+
 TEST_F(LendBorrow, WithoutACoordinatorTensorsLiveOnTheHostTier) {
   auto alone = open({.device = "emu:0",
                      .coordinator = "none",
