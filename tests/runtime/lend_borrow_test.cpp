@@ -200,6 +200,30 @@ TEST_F(LendBorrow, LentMemoryCanBeTakenBackWhileTheCoordinatorIsAway) {
   EXPECT_EQ(lender->status().lent_bytes, 0u);
 }
 
+// The coordinator has begun it, so it is known there when the coordinator goes.
+TEST_F(LendBorrow, AReclaimUnderWayIsDoneWithoutItsCoordinator) {
+  auto lender = open({.device = "emu:0", .name = "lender"});
+  auto borrower =
+      open({.device = "emu:1", .name = "borrower", .host_bytes = 64_MiB, .max_peer_bytes = 8_MiB});
+  ASSERT_TRUE(lender->lend(8_MiB).ok());
+  await([&] { return borrower->status().peer.capacity_bytes == 8_MiB; });
+  auto tensor = borrower->allocate({.bytes = 1_MiB, .name = "held"});
+  ASSERT_TRUE(tensor.ok());
+  stamp(*borrower, *tensor, 4);
+  auto pin = tensor->pin(Access::write, Stream{});
+  ASSERT_TRUE(pin.ok());
+  auto reclaim = lender->reclaim(8_MiB, std::chrono::minutes(1));
+  ASSERT_TRUE(reclaim.ok());
+  await([&] { return reclaim->progress().bytes_returned == 4_MiB; });  // of the other slab
+  stop_daemon();
+  await([&] { return !lender->status().connected && !borrower->status().connected; });
+  pin->release();
+  const auto outcome = reclaim->wait();
+  EXPECT_TRUE(outcome.ok()) << outcome.error().message;
+  EXPECT_EQ(lender->status().lent_bytes, 0u);
+  EXPECT_EQ(mismatches(*borrower, *tensor, 4), 0u);
+}
+
 TEST_F(LendBorrow, AReclaimOfWhatAnotherBringsHomeWaitsForNothingElse) {
   auto lender = open({.device = "emu:0", .name = "lender"});
   await([&] { return lender->status().connected; });

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "runtime/lend/lent_slabs.hpp"
@@ -44,13 +45,18 @@ class Reclaims {
     Clock::time_point not_before{};  // the coordinator is asked about it again
   };
 
+  [[nodiscard]] bool is_connected() const;
+  // Whether the coordinator knows of it and can be asked: it revokes, and ends it.
+  [[nodiscard]] bool is_followed(const Pending& pending) const {
+    return pending.ledger_id != 0 && is_connected();
+  }
   void ask(std::size_t position);
   void on_asked(const std::shared_ptr<ReclaimState>& state,
                 const Result<ledger::Ledger::ReclaimStart>& started);
   void limit_to_lent(std::size_t position);
   void take_free_slabs();
   void end_partially(Pending& pending);
-  [[nodiscard]] std::vector<Holder> ask_for_holders(std::uint64_t ledger_id);
+  [[nodiscard]] std::optional<std::vector<Holder>> ask_for_holders(std::uint64_t ledger_id);
 
   Services& services_;
   LentSlabs& lent_;
