@@ -66,9 +66,9 @@ class Link {
   // As post(), with an idempotency key: where the reply is lost the request is sent once more,
   // and the coordinator, which does it once, answers as it did.
   template <typename Reply, typename Request>
-  [[nodiscard]] Result<Reply> post_once(const char* target, const Request& request) {
-    return send<Reply>("POST", target, wire::encode(request), to_string(random_id<struct Key>()),
-                       {});
+  [[nodiscard]] Result<Reply> post_once(const char* target, const Request& request,
+                                        std::string key) {
+    return send<Reply>("POST", target, wire::encode(request), std::move(key), {});
   }
   // The body of a reply, or the error it tells. `in_session` is 0 outside any.
   [[nodiscard]] Result<std::string> read(CallOutcome outcome, std::uint64_t in_session);

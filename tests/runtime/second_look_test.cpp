@@ -155,6 +155,28 @@ class ScriptedReclaim : public SecondLook {
   }
 };
 
+// The first request has begun it, and withdrawn the slab; neither its answer nor the next one
+// comes. Whoever asks for another one then is told that nothing is left to want.
+TEST_F(ScriptedReclaim, IsAskedForAgainWhereItsAnswerIsLostAndBringsItsSlabHome) {
+  std::atomic<ScriptedCoordinator*> self{nullptr};
+  ScriptedCoordinator coordinator(
+      directory_, [&](const std::string& request) -> std::optional<ScriptedCoordinator::Reply> {
+        if (request != kReclaim) return std::nullopt;
+        if (self.load()->asked(kReclaim) <= 2)
+          return ScriptedCoordinator::Reply{ScriptedCoordinator::kNoAnswer, {}};
+        if (self.load()->asked_anew(kReclaim) == 1) return started({{random_id<ClientTag>(), 1}});
+        return ScriptedCoordinator::reclaim({});
+      });
+  self = &coordinator;
+  auto lender = open_lender(coordinator);
+  auto reclaim = lender->reclaim(4_MiB, std::chrono::minutes(1));
+  ASSERT_TRUE(reclaim.ok());
+  const auto outcome = reclaim->wait();
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  EXPECT_EQ(outcome->bytes_returned, 4_MiB);
+  EXPECT_EQ(lender->status().lent_bytes, 0u);
+}
+
 TEST_F(ScriptedReclaim, EndsWhereNobodyCanTellWhoHoldsTheRest) {
   ScriptedCoordinator coordinator(
       directory_, [](const std::string& request) -> std::optional<ScriptedCoordinator::Reply> {

@@ -70,7 +70,7 @@ Result<void> Lender::offer_slabs(const Wanted& wanted) {
 }
 
 void Lender::on_connected(const southbound::Session& session) {
-  if (session.new_epoch) reclaims_.on_new_epoch();
+  reclaims_.on_connected(session.new_epoch);
 }
 
 void Lender::on_freed(const lending::SlabStatus& slab) {

@@ -30,10 +30,12 @@ std::shared_ptr<ReclaimState> Reclaims::start(std::size_t bytes, milliseconds de
   return state;
 }
 
-void Reclaims::on_new_epoch() {
+void Reclaims::on_connected(bool new_epoch) {
   for (Pending& pending : pending_) {
-    pending.ledger_id = 0;
-    pending.again = true;
+    if (new_epoch) pending.ledger_id = 0;
+    const bool unanswered = pending.ledger_id == 0 && pending.question.has_value();
+    if (new_epoch || unanswered) pending.again = true;
+    pending.question.reset();
   }
 }
 
@@ -76,11 +78,14 @@ void Reclaims::ask(std::size_t position) {
     return take_free_slabs();
   }
   pending.asking = true;
-  const auto left =
-      std::chrono::duration_cast<milliseconds>(pending.state->deadline() - Clock::now());
-  services_.coordinator_calls.post([this, state = pending.state,
-                                    left = std::max(left, milliseconds(1))] {
-    auto started = services_.coordinator->reclaim(state->missing_bytes(), left);
+  if (!pending.question) {
+    const auto left =
+        std::chrono::duration_cast<milliseconds>(pending.state->deadline() - Clock::now());
+    pending.question = {.bytes = pending.state->missing_bytes(),
+                        .within = std::max(left, milliseconds(1))};
+  }
+  services_.coordinator_calls.post([this, state = pending.state, question = *pending.question] {
+    auto started = services_.coordinator->reclaim(question.bytes, question.within, question.key);
     services_.loop.post([this, state, started = std::move(started)] { on_asked(state, started); });
   });
 }
