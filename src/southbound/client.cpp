@@ -77,6 +77,10 @@ Client::~Client() {
   if (impl_->link->forked()) (void)impl_.release();
 }
 
+void Client::hurry() {
+  if (!impl_->link->forked()) impl_->link->hurry();
+}
+
 void Client::close() {
   if (!impl_->link->forked()) impl_->close();
 }

@@ -96,6 +96,10 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
+  // For whoever is about to close it: from now on a call waits for its answer for at most a second,
+  // one in progress included. Once one has waited in vain, later ones are sent and not waited for,
+  // which makes them unavailable, and close() does not wait for the coordinator either.
+  void hurry();
   // Leaves (where nothing is held any more; else the coordinator sees a suspect until this
   // process ends) and stops both threads. Prompt: waits for a callback in progress, and for
   // the coordinator at most a second. Calls in progress and later ones fail with cancelled.
