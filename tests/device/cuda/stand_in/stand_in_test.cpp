@@ -160,6 +160,17 @@ TEST_F(StandIn, PageableAddressesGoToTheCopyEnginesOneByOne) {
   EXPECT_OK(device_->unregister_host(host.data(), host.size()));
 }
 
+TEST_F(StandIn, MemoryThatCannotBePageLockedIsCopiedInOnePiece) {
+  const Place place = make_place(*device_, 2_MiB);
+  const Stream stream = device_->create_stream().value();
+  std::vector<std::byte> host(300'000);
+  driver_->fail("cuMemHostRegister", 0, 1, CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_CODE(Code::resource_exhausted, device_->register_host(host.data() + 100'000, 100'000));
+  const auto whole = one(place.base(), host.data(), host.size());
+  EXPECT_EQ(calls_of("cuMemcpyAsync", whole, stream, CopyMethod::each), 1U);
+  EXPECT_OK(finish(*device_, stream));
+}
+
 TEST_F(StandIn, AFullRingOfListsMeansAnotherWay) {
   const Place place = make_place(*device_, 8_MiB);
   const Stream stream = device_->create_stream().value();
