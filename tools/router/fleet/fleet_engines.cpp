@@ -134,6 +134,11 @@ void Fleet::down(Engine& engine) {
   }
   engine.door = nullptr;
   (void)packer_->lost(engine.id);
+  // The packer has given up these moves. One whose KV was dropped has no source any more.
+  std::erase_if(pending_, [&](const PendingMove& pending) {
+    const packing::Move& move = pending.move;
+    return move.to == engine.id || (move.from == engine.id && !move.dropped);
+  });
   // Only once the packer knows of the death: it would choose the dead engine again.
   for (auto& [id, request] : requests_) {
     if (request.pinned && request.at == packing::no_engine) begin_anew(id, request);
