@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "tests/tools/router/fleet_orders.hpp"
 #include "tests/tools/router/live.hpp"
 #include "tests/tools/router/scripted_engine.hpp"
+#include "tools/router/flow/conversation.hpp"
 
 namespace aqua::router::test {
 namespace {
@@ -103,6 +105,59 @@ TEST_F(StagedMoves, AMoveOfARequestThatAnOperatorHasMovedAndThatBeganAnewIsNotBe
   fleet_->move_over(r3_.id, 0, migration::Kind::tokens, MoveEnd::done);
   kill("spare");
   expect_no_second_move("c");
+}
+
+// The fleet looks for a place where an engine goes down just as a move from it or to it is done,
+// and the answer goes on all the same. Here it is told of the end of a move that it did not order.
+TEST(Books, AnAnswerThatIsGivenAPlaceWhileItGoesOnIsWhereItGoesOn) {
+  constexpr std::size_t kBeforePlace = 20;  // tokens
+  std::atomic<bool> goes_on{false};
+  ScriptedEngine a, b;
+  a.be({.blocks = "2"});  // too small for it by then, so that the place is on b
+  for (ScriptedEngine* engine : {&a, &b}) {
+    engine->script({}, [&, engine](std::uint32_t token) -> std::string {
+      if (token < kBeforePlace || goes_on) return "";
+      return engine->over(std::chrono::milliseconds(20)) ? "cut" : ": busy\n\n";
+    });
+  }
+  FleetOptions options;
+  options.epoch = std::chrono::hours(1);
+  const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b.url())}).value();
+  await_up(*fleet);
+  Counters counters;
+  const std::string body = request_of(some_prompt(1, 9), 1, 40).dump();
+  Conversation conversation(*fleet, counters, {}, parse_asked(Api::completions, body).value(), body,
+                            "cmpl-1");
+  const auto alive = [] { return true; };
+  ASSERT_TRUE(conversation.begin(alive).ok());
+  for (std::size_t said = 0; said < kBeforePlace;) {
+    for (const auto& words : conversation.next(alive).value()) said += words.ids.size();
+  }
+  ASSERT_EQ(fleet->requests().front().engine, "a");
+  fleet->move_over(packing::RequestId{1}, 0, migration::Kind::tokens, MoveEnd::done);
+  ASSERT_EQ(fleet->requests().front().engine, "b");
+  goes_on = true;
+  EXPECT_FALSE(conversation.next(alive).value().empty());
+  EXPECT_EQ(fleet->requests().front().engine, "a");
+  EXPECT_EQ(b.asked, 0);
+}
+
+// Else the request would wait for the silence of an engine that is known to be down.
+TEST(Books, AnAnswerThatGoesOnAtAnEngineThatIsDownIsCutAndGetsAnotherPlace) {
+  const ScriptedEngine a;
+  auto b = std::make_unique<ScriptedEngine>();
+  FleetOptions options;
+  options.health = std::chrono::milliseconds(20);
+  const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b->url())}).value();
+  await_up(*fleet);
+  Guest guest;
+  guest.id = fleet->arrive({.name = "r", .tokens = 10, .mail = guest.mail}).value();
+  b.reset();
+  ASSERT_TRUE(becomes([&] { return fleet->engines().at(1).state == "down"; }));
+  fleet->goes_on_at(guest.id, "b");
+  EXPECT_TRUE(await(*guest.mail, OrderKind::drop));
+  EXPECT_EQ(fleet->requests().front().engine, "a");
+  fleet->leave(guest.id);
 }
 
 }  // namespace

@@ -241,7 +241,10 @@ void Fleet::goes_on_at(RequestId id, const std::string& name) {
   request.to = packing::no_engine;
   // The engine has gone down meanwhile. down() has told those requests that were known to be on it,
   // of which this was none.
-  if (!engine->door) begin_anew(id, request);
+  if (!engine->door) {
+    order(id, OrderKind::drop, packing::no_engine);
+    begin_anew(id, request);
+  }
   set_capacities();
   begin_moves();
 }

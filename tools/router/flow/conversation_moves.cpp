@@ -69,8 +69,13 @@ void Conversation::handle(FleetOrder& order) {
   if (order.request != id_) return;
   switch (order.kind) {
     case OrderKind::place:
-      if (order.engine && relay_.phase() == Phase::idle)
+      if (order.engine && relay_.phase() == Phase::idle) {
         start(order.engine, AttemptKind::tokens, relay_.begin());
+      } else if (const auto speaker = attempts_.find(relay_.speaker());
+                 speaker != attempts_.end()) {
+        // Its source went down before the fleet was told that its move is done.
+        fleet_.goes_on_at(id_, speaker->second->engine());
+      }
       return;
     case OrderKind::move:
       return begin_move(order);
