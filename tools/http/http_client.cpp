@@ -20,8 +20,14 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostErrorText = 2000;
 constexpr std::size_t kMostBody = std::size_t{16} << 20;
-// For connecting: Linux repeats a SYN that was lost after a second.
-constexpr std::chrono::seconds kLeastToConnect{2};
+// In place of no limit: httplib counts milliseconds in an int.
+constexpr std::chrono::seconds kWithoutLimit{std::chrono::hours(24 * 7)};
+
+// Linux repeats a SYN that was lost after a second.
+std::chrono::seconds time_to_connect(std::chrono::seconds timeout) {
+  constexpr std::chrono::seconds kLeast{2};
+  return std::max(kLeast, (timeout.count() > 0 ? timeout : HttpOptions{}.timeout) / 10);
+}
 
 Error bad_url(std::string_view url, std::string_view what) {
   return Error{Code::invalid_argument, concat("URL ", report::shown(url), ": ", what)};
@@ -63,8 +69,8 @@ struct HttpClient::Impl {
   Impl(const EngineUrl& url, const HttpOptions& options)
       : name(concat(url.host, ":", url.port)),
         prefix(url.prefix),
-        timeout(options.timeout),
-        to_connect(std::max(kLeastToConnect, timeout / 10)),
+        timeout(options.timeout.count() > 0 ? options.timeout : kWithoutLimit),
+        to_connect(time_to_connect(options.timeout)),
         whole(options.whole),
         client(url.host, url.port),
         ends(options.stop, [this] { end(); }) {

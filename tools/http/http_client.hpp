@@ -17,7 +17,8 @@ namespace aqua::http {
 struct HttpOptions {
   std::string url{};      // "http://HOST[:PORT][/PREFIX]"
   std::string api_key{};  // sent as a bearer token; empty: none
-  // In which nothing is heard. For connecting a tenth of it, and 2 s at least.
+  // In which nothing is heard; 0: as long as it takes. For connecting a tenth of it (of 0: 6 s),
+  // and 2 s at least.
   std::chrono::seconds timeout{60};
   // Of a call, from its beginning to its last byte, however much is heard; 0: as long as it takes.
   std::chrono::milliseconds whole{0};

@@ -52,6 +52,8 @@ void Conversation::start(const std::shared_ptr<const EngineDoor>& engine, Attemp
       .kind = kind, .turn = turn, .from = relay_.passed(), .silence = options_.silence};
   if (!asked_.stays.empty()) {
     order.kind = asked_.stream ? AttemptKind::raw_stream : AttemptKind::raw_whole;
+    // Nothing is heard of it before its end. Health checks tell whether its engine lives.
+    if (!asked_.stream) order.silence = std::chrono::seconds(0);
     order.call = {asked_.api == Api::chat ? "/v1/chat/completions" : "/v1/completions", body_};
   } else if (kind == AttemptKind::warm) {
     order.call = warm_call(engine->dialect, engine->model, asked_, prompt_, answer_);
