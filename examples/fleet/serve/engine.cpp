@@ -197,7 +197,7 @@ void Engine::begin(Arrival& arrival) {
                     .least = asked.answered + asked.min_tokens,
                     .most = asked.answered + asked.max_tokens,
                     .sampler = asked.sampler,
-                    .ahead = !asked.name.request.empty() && asked.max_tokens == 1};
+                    .ahead = asked.max_tokens == 1};
   if (kept) sequence.blocks = std::move(kept->blocks);
   sequences_.emplace(request.id, std::move(sequence));
 }

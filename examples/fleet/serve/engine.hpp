@@ -98,7 +98,7 @@ class Engine {
     migration::Sampler sampler{};
     Blocks blocks{};
     std::uint32_t shared = 0;  // so many leading blocks are
-    bool ahead = false;        // computed for a move by tokens: its KV is kept
+    bool ahead = false;        // of one token, as ahead of a move by tokens: its KV is kept
     std::optional<Source> source{};
     migration::Turn over = 0;  // moves up to this one are over, in whatever order orders come
     [[nodiscard]] std::uint32_t answer() const {
