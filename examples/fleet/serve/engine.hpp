@@ -117,8 +117,10 @@ class Engine {
   };
 
   void run();
-  void refuse(SequenceId id);
-  // Gives up what is kept, where there is no room else.
+  // False: it fits once rooms that are kept for moves are free.
+  [[nodiscard]] bool refuse_if_too_large(SequenceId id);
+  // Fails with resource_exhausted where prompt and answer may need more than all that is here. What
+  // does not fit beside rooms and kept prefixes waits until these are free.
   [[nodiscard]] Result<void> arrive(const schedule::Request& request);
   void take_news();
   void handle(Arrival& arrival);
