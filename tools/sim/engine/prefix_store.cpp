@@ -38,7 +38,7 @@ PrefixStore::Stored PrefixStore::store(const Workload& workload, const TraceRequ
   if (!insertion.ok()) return {};
   free(insertion->evicted, swap, now);
   for (const auto& block : prefix.chain.subspan(insertion->first, insertion->blocks)) {
-    const Tier at = swap.reserve(next_key_, block_bytes, now);
+    const Tier at = swap.reserve(next_key_, block_bytes, now, tier);
     places_[block] = {next_key_++, at};
     with_peer_ += at == Tier::peer ? 1U : 0U;
   }
