@@ -101,6 +101,23 @@ TEST_F(PrefixStoreTest, WhatLentMemoryDoesNotHoldLeavesItToSequences) {
   EXPECT_EQ(swap_.reserve(0, 4 * kMiB, 0, Tier::peer), Tier::peer);
 }
 
+// The last token of a prompt is computed, though its block is cached and held.
+TEST_F(PrefixStoreTest, APromptThatIsCachedWhollyHoldsNothingOnceItIsReleased) {
+  for (const std::uint32_t tokens : {1U, kBlockTokens + 1}) {
+    const Workload work = prompt(tokens);
+    const TraceRequest& request = work.requests.front();
+    (void)store_.store(work, request, swap_, 0);
+    const auto hit = store_.acquire(work, request);
+    EXPECT_EQ(hit.tokens, tokens - 1);
+    EXPECT_EQ(hit.blocks, tokens == 1 ? 0U : 2U);
+    store_.release(work, request, hit.blocks);
+    EXPECT_TRUE(store_.any_with_peer());
+    store_.make_room(4 * kMiB, swap_, 0);
+    EXPECT_FALSE(store_.any_with_peer()) << tokens;
+    EXPECT_EQ(swap_.peer_bytes(), 0) << tokens;
+  }
+}
+
 TEST(PrefixCache, SkippingChangesNothing) {
   Scenario with = prefix_scenario(), without = with;
   without.skip = false;
