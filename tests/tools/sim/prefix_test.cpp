@@ -14,8 +14,8 @@ Scenario prefix_scenario() {
 }
 
 Workload prompts(std::uint64_t seed = 1) {
-  return prefix_caching(mixed_trace(200), {.requests = 200, .per_second = 2, .prompt_tokens = 8192},
-                        seed);
+  return must(prefix_caching(mixed_trace(200),
+                             {.requests = 200, .per_second = 2, .prompt_tokens = 8192}, seed));
 }
 
 TEST(PrefixCache, LaterPromptsFetchWhatTheFirstComputed) {
