@@ -59,8 +59,7 @@ void Comparison::begin(double seconds, bool lent) {
   }
   began_ = seconds;
   begun_ = true;
-  requests_.deal(items_);
-  requests_.go();
+  requests_.deal(items_, true);
 }
 
 std::uint64_t Comparison::done() const {
