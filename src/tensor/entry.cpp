@@ -11,7 +11,8 @@
 namespace aqua {
 namespace {
 
-// True for a handle that is another stream on every thread: no event can stand for its work.
+// True for a handle that is another stream on every thread, or no stream of the device: no event
+// can stand for its work.
 bool is_nameless(const device::Device& device, Stream stream) noexcept {
   try {
     const auto named = device.check_stream(stream);

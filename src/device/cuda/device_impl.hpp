@@ -128,4 +128,8 @@ class CudaDevice final : public Device {
   return reinterpret_cast<CUstream>(stream.native);
 }
 
+[[nodiscard]] inline bool is_legacy(Stream stream) noexcept {
+  return stream.native == 0 || native(stream) == CU_STREAM_LEGACY;
+}
+
 }  // namespace aqua::device

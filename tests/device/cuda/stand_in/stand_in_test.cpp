@@ -318,6 +318,18 @@ TEST_F(StandIn, AListThatIsNotQueuedLeavesItsPlace) {
   EXPECT_OK(finish(*device_, stream));
 }
 
+TEST_F(StandIn, AStreamOfAnotherGpuOrNoneIsRefused) {
+  const auto other = open_cuda({.device = "cuda:1", .total_bytes = 16_MiB}).value();
+  const Stream theirs = other->create_stream().value();
+  EXPECT_OK(other->check_stream(theirs));
+  EXPECT_CODE(Code::invalid_argument, device_->check_stream(theirs));
+  EXPECT_CODE(Code::invalid_argument, device_->check_stream(Stream{0xdead0}));
+  const Stream legacy{reinterpret_cast<std::uintptr_t>(CU_STREAM_LEGACY)};
+  for (const Stream ours : {device_->create_stream().value(), Stream{}, legacy}) {
+    EXPECT_OK(device_->check_stream(ours));
+  }
+}
+
 TEST_F(StandIn, AStreamOfAnEarlierHandleInheritsNoFailure) {
   const Place place = make_place(*device_, 4_MiB);
   const auto batch = scattered(place.base(), place.base() + 2_MiB, 10);
