@@ -139,11 +139,12 @@ class AQUA_API KvPool final : public Carrier {
   [[nodiscard]] Result<void> finish(std::uint64_t number, Stream stream) override;
   [[nodiscard]] Result<void> decline(std::uint64_t number, Stream stream) override;
 
-  // As Carrier's. A pool needs no room at a taker, and carries no bytes. Close() takes blocks as
-  // hand_over() does. A parcel that continues one that was accepted cannot be recalled
-  // (failed_precondition). What is returned (Delivery) is as it was before close(), also where
-  // recall() has overtaken that, whose stream is waited for: this member has shared blocks as often
-  // as before, less what it has released since.
+  // As Carrier's. A pool needs no room at a taker, and carries no bytes: fill() counts the tokens
+  // of a range by the shape, and looks at no heads. Close() takes blocks as hand_over() does. A
+  // parcel that continues one that was accepted cannot be recalled (failed_precondition). What is
+  // returned (Delivery) is as it was before close(), also where recall() has overtaken that, whose
+  // stream is waited for: this member has shared blocks as often as before, less what it has
+  // released since.
   [[nodiscard]] Result<std::uint64_t> open(const ParcelHead& head,
                                            const std::string& role) override;
   [[nodiscard]] Result<ParcelState> state(std::uint64_t number) const override;
