@@ -223,7 +223,7 @@ std::optional<PoolMember::Ask> PoolMember::next(bool ending) {
 }
 
 Result<PoolClient::Answer> PoolMember::call(const pool_wire::PoolRequest& request) {
-  auto answer = keeper_.call(request, {}, KeeperLink::kWithoutEnd);
+  auto answer = link_->ask([&] { return keeper_.call(request, {}, KeeperLink::kWithoutEnd); });
   const MutexLock lock(mu_);
   if (answer.ok()) {
     error_.granted(request.index());

@@ -80,7 +80,7 @@ void SegmentMember::ask(const segment_wire::Request& request) {
 
 Result<SegmentClient::Answer> SegmentMember::call(const segment_wire::Request& request,
                                                   std::chrono::milliseconds patience) {
-  auto answer = keeper_.call(request, patience);
+  auto answer = link_->ask([&] { return keeper_.call(request, patience); });
   const MutexLock lock(mu_);
   if (answer.ok()) {
     error_.granted(request.index());
