@@ -100,8 +100,11 @@ class AQUA_API KvPool final : public Carrier {
   // Of the whole pool. Valid for as long as the pool.
   [[nodiscard]] const Layout& layout() const noexcept;
 
-  // Blocks of this member alone, of undefined content. More are asked for in the background.
-  // resource_exhausted: not so many are at hand now; wait() and try again, or preempt.
+  // Blocks of this member alone, of undefined content. More are asked for in the background: as
+  // many as were refused last come all at once, in their turn (docs/operate/keeper.md), and stay
+  // here for this and smaller calls. allocate(0) says that they are not wanted any more.
+  // resource_exhausted: not so many are at hand now; wait() and try again, or preempt. More than
+  // the pool has there never are.
   [[nodiscard]] Result<std::vector<std::uint32_t>> allocate(std::size_t count);
   // Lets go of blocks of allocate() or share() once the work posted to `stream` so far has ended.
   //   invalid_argument     a block that is not this member's, or is named twice; or the stream
