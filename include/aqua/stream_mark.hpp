@@ -27,6 +27,8 @@ class AQUA_API StreamMark {
   StreamMark& operator=(StreamMark&&) noexcept;
   ~StreamMark();
 
+  // set()'s errors, as far as the device can tell them. Posts nothing.
+  [[nodiscard]] static Result<void> check(Runtime& runtime, Stream stream);
   // Marks the end of the work posted to `stream` so far, in place of what was marked before.
   //   invalid_argument     it is no stream of the device, or another one on every thread
   //   failed_precondition  it is being captured into a graph; or this process is a fork

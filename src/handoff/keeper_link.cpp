@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <utility>
@@ -13,12 +14,6 @@
 #include "base/try.hpp"
 
 namespace aqua {
-namespace {
-
-// For which stop() waits for the keeper's last answers.
-constexpr std::chrono::seconds kLastAnswers{5};
-
-}  // namespace
 
 Result<std::unique_ptr<KeeperLink>> KeeperLink::make(int connection, UniqueFd wake) {
   // The connection is shut down from another thread than the one that closes it after an error: by
@@ -38,20 +33,33 @@ void KeeperLink::start(Calls calls) {
   thread_ = std::thread([this] { run(); });
 }
 
-void KeeperLink::stop() {
+void KeeperLink::stop(std::chrono::milliseconds patience) {
   if (!thread_.joinable()) return;
   {
-    const auto deadline = std::chrono::steady_clock::now() + kLastAnswers;
+    const auto begun = std::chrono::steady_clock::now();
     const MutexLock lock(mu_);
     ending_ = true;
     kick();
     while (!ended_) {
-      if (ended_changed_.wait_until(mu_, deadline)) continue;
-      ::shutdown(connection_.get(), SHUT_RDWR);
-      break;
+      if (!asked_) {
+        changed_.wait(mu_);
+        continue;
+      }
+      const auto deadline = std::max(*asked_, begun) + patience;
+      if (std::chrono::steady_clock::now() >= deadline) {
+        ::shutdown(connection_.get(), SHUT_RDWR);
+        break;
+      }
+      (void)changed_.wait_until(mu_, deadline);
     }
   }
   thread_.join();
+}
+
+void KeeperLink::set_asked(std::optional<std::chrono::steady_clock::time_point> when) {
+  const MutexLock lock(mu_);
+  asked_ = when;
+  changed_.notify_all();
 }
 
 bool KeeperLink::ending() {
@@ -69,7 +77,7 @@ void KeeperLink::run() {
   }
   const MutexLock lock(mu_);
   ended_ = true;
-  ended_changed_.notify_all();
+  changed_.notify_all();
 }
 
 void KeeperLink::wait(bool connected) const {

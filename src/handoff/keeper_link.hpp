@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "aqua/result.hpp"
@@ -25,6 +26,8 @@ class KeeperLink {
   // How long a call to the keeper may take: it may be stopped, which is not the end of it, and when
   // it ends the call does too.
   static constexpr std::chrono::hours kWithoutEnd{24 * 365};
+  // For which stop() waits for an answer.
+  static constexpr std::chrono::seconds kLastAnswers{5};
 
   enum class Turn : std::uint8_t {
     asked,         // there may be more to ask
@@ -48,9 +51,17 @@ class KeeperLink {
   void start(Calls calls);
   // There is something to ask.
   void kick() const noexcept { signal_event(kick_.get()); }
-  // Ends the thread once nothing is left to ask. A keeper that answers nothing for five seconds is
-  // not waited for: the connection is shut down.
-  void stop();
+  // Calls the keeper. Only while a call lasts does stop() count its patience.
+  template <typename Call>
+  auto ask(const Call& call) AQUA_EXCLUDES(mu_) {
+    set_asked(std::chrono::steady_clock::now());
+    auto answer = call();
+    set_asked(std::nullopt);
+    return answer;
+  }
+  // Ends the thread once nothing is left to ask, however long it does something else. A keeper that
+  // answers nothing for as long as `patience` is not waited for: the connection is shut down.
+  void stop(std::chrono::milliseconds patience = kLastAnswers);
 
  private:
   KeeperLink(UniqueFd connection, UniqueFd wake, UniqueFd kick);
@@ -58,6 +69,7 @@ class KeeperLink {
   // Until there is something to ask, or the keeper has something.
   void wait(bool connected) const;
   [[nodiscard]] bool ending() AQUA_EXCLUDES(mu_);
+  void set_asked(std::optional<std::chrono::steady_clock::time_point> when) AQUA_EXCLUDES(mu_);
 
   const UniqueFd connection_;  // a descriptor of its own of the keeper's connection
   const UniqueFd wake_;        // the keeper signals it
@@ -65,9 +77,11 @@ class KeeperLink {
   Calls calls_;
 
   Mutex mu_;
-  CondVar ended_changed_;
+  CondVar changed_;
   bool ending_ AQUA_GUARDED_BY(mu_) = false;
   bool ended_ AQUA_GUARDED_BY(mu_) = false;
+  // When the keeper was asked what it has not answered yet.
+  std::optional<std::chrono::steady_clock::time_point> asked_ AQUA_GUARDED_BY(mu_);
   std::thread thread_;
 };
 

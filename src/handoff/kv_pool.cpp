@@ -34,10 +34,11 @@ Result<Layout> layout_of(const KvPoolShape& shape, std::byte* base) {
 }  // namespace
 
 struct KvPool::Parts {
-  Parts(Runtime of, SharedMemory mapped, Layout cache)
+  Parts(Runtime of, SharedMemory mapped, Layout cache, std::uint32_t tokens)
       : runtime(std::move(of)),
         memory(std::make_unique<SharedMemory>(std::move(mapped))),
-        layout(std::move(cache)) {}
+        layout(std::move(cache)),
+        tokens_per_block(tokens) {}
   ~Parts() {
     if (member == nullptr) return;
     if (born != fork_generation()) {
@@ -56,6 +57,7 @@ struct KvPool::Parts {
   Runtime runtime;  // a view, which stays good when the runtime is moved
   std::unique_ptr<SharedMemory> memory;
   const Layout layout;
+  const std::uint32_t tokens_per_block;
   std::unique_ptr<PoolMember> member;
   const std::uint64_t born = fork_generation();
 };
@@ -70,7 +72,7 @@ Result<KvPool> KvPool::attach(Runtime& runtime, const KvPoolOptions& options) {
   AQUA_ASSIGN(JoinedPool joined, join_pool(runtime, options));
   AQUA_ASSIGN(Layout layout, layout_of(options.shape, joined.memory.address()));
   auto parts = std::make_unique<Parts>(detail::Internals::view(runtime), std::move(joined.memory),
-                                       std::move(layout));
+                                       std::move(layout), options.shape.tokens_per_block);
   AQUA_ASSIGN(parts->member,
               PoolMember::start(std::move(joined.keeper), std::move(joined.wake),
                                 {.blocks = options.shape.blocks, .reserve = options.reserve}));
@@ -130,9 +132,15 @@ Result<ParcelState> KvPool::state(std::uint64_t number) const {
   return parts_->member->state(number);
 }
 
-Result<Ticket> KvPool::fill(std::uint64_t number, const KvRange& /*range*/, BlockList /*from*/,
-                            Stream /*stream*/) {
+Result<Ticket> KvPool::fill(std::uint64_t number, const KvRange& range, BlockList from,
+                            Stream stream) {
   AQUA_TRY(parts_->member->check_open("fill", number));
+  // To the layout a block is one token: it counts for as many as it has. Heads are known to the
+  // members alone.
+  AQUA_TRY(parts_->layout.packed_bytes(from.size() * parts_->tokens_per_block,
+                                       {.layers = range.layers, .tokens = range.tokens}));
+  AQUA_TRY(parts_->layout.check(from));
+  AQUA_TRY(StreamMark::check(parts_->runtime, stream));
   return Ticket::join({});
 }
 
@@ -157,8 +165,9 @@ Result<void> KvPool::admit(const std::string& from, std::uint32_t parcels) {
 }
 
 Result<Ticket> KvPool::land(std::uint64_t number, const KvRange& filled, BlockList into,
-                            const KvRange& at, Stream /*stream*/) {
+                            const KvRange& at, Stream stream) {
   AQUA_TRY(check_landable(number, filled, into, at));
+  AQUA_TRY(StreamMark::check(parts_->runtime, stream));
   return Ticket::join({});
 }
 

@@ -75,9 +75,19 @@ void PoolMember::post_about(BlockList blocks) {
 
 Result<Blocks> PoolMember::allocate(std::size_t count) {
   const MutexLock lock(mu_);
+  const bool came = lacking() == 0;
+  const std::size_t before = wanted_blocks_;
   auto blocks = mine_.allocate(count);
-  wanted_blocks_ = blocks.ok() ? 0 : count;
-  if (!blocks.ok() || mine_.idle_blocks() < reserve_ / 2) link_->kick();
+  if (!blocks.ok()) {
+    if (count <= mine_.blocks()) wanted_blocks_ = count;
+  } else if (count == 0) {
+    wanted_blocks_ = 0;
+  } else if (came) {  // smaller calls use it up, and do not have it fetched anew
+    wanted_blocks_ -= std::min(count, wanted_blocks_);
+  }
+  const bool is_news = !blocks.ok() || (before != 0 && wanted_blocks_ == 0);
+  if (is_news) starved_ = false;
+  if (is_news || mine_.idle_blocks() < reserve_ / 2) link_->kick();
   return blocks;
 }
 
@@ -206,24 +216,29 @@ std::optional<PoolMember::Ask> PoolMember::next(bool ending) {
   }
   if (!connected_ || ending) return std::nullopt;
   const std::size_t idle = mine_.idle_blocks();
-  const std::size_t aim = std::max(reserve_, wanted_blocks_);
-  if (!starved_ && (idle < wanted_blocks_ || 2 * idle < reserve_)) {
+  const std::size_t least = lacking();
+  const bool is_short = least != 0 || 2 * idle < reserve_;
+  if (!starved_ && (is_short || queued_)) {
+    const std::size_t more = is_short ? std::max(reserve_, wanted_blocks_) - idle : 0;
     return pool_wire::PoolRequest(
-        pool_wire::Grant{static_cast<std::uint32_t>(std::min(aim - idle, kMostNamed))});
+        pool_wire::Grant{.most = static_cast<std::uint32_t>(std::min(more, kMostNamed)),
+                         .least = static_cast<std::uint32_t>(least)});
   }
   if (may_hear_ || (may_wait_ && ready_.size() < wanted_)) {
     may_hear_ = false;
     return pool_wire::PoolRequest(
         pool_wire::Accept{static_cast<std::uint32_t>(wanted_ - std::min(wanted_, ready_.size()))});
   }
-  const Blocks surplus = mine_.surplus(2 * reserve_ + wanted_blocks_);
+  // Of blocks that do not suffice only the reserve stays: another member may wait for the others.
+  const Blocks surplus = mine_.surplus(2 * reserve_ + (least == 0 ? wanted_blocks_ : 0));
   if (surplus.empty()) return std::nullopt;
+  starved_ = false;  // more is lacking then
   post_about<pool_wire::GiveBack>(surplus);
   return next(ending);
 }
 
 Result<PoolClient::Answer> PoolMember::call(const pool_wire::PoolRequest& request) {
-  auto answer = keeper_.call(request, {}, KeeperLink::kWithoutEnd);
+  auto answer = link_->ask([&] { return keeper_.call(request, {}, KeeperLink::kWithoutEnd); });
   const MutexLock lock(mu_);
   if (answer.ok()) {
     error_.granted(request.index());
@@ -239,9 +254,11 @@ void PoolMember::ask(const pool_wire::PoolRequest& request) {
   if (std::holds_alternative<pool_wire::Accept>(request)) step("accept");
   const auto answer = call(request);
   const MutexLock lock(mu_);
-  // What was refused is not asked for again before the keeper wakes us.
+  // What was refused is not asked for again before the keeper wakes us or the engine asks again,
+  // unless it has become something else meanwhile.
   if (const auto* const grant = std::get_if<pool_wire::Grant>(&request)) {
-    starved_ = !answer.ok() || answer->reply.blocks.size() < grant->most;
+    queued_ = !answer.ok() || answer->reply.blocks.size() < grant->most;
+    starved_ = queued_ && lacking() == grant->least;
   }
   if (std::holds_alternative<pool_wire::Accept>(request)) {
     waiting_ = answer.ok() ? answer->reply.waiting : 0;

@@ -6,6 +6,7 @@
 // Threads: every method may be called concurrently, but stop() and leave(), which are the last.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <map>
@@ -120,6 +121,10 @@ class PoolMember {
   PoolMember(PoolClient keeper, std::unique_ptr<KeeperLink> link, const Part& part,
              const Blocks& granted);
   [[nodiscard]] Result<void> check_connected() const AQUA_REQUIRES(mu_);
+  // Blocks that are wanted and not here.
+  [[nodiscard]] std::size_t lacking() const AQUA_REQUIRES(mu_) {
+    return wanted_blocks_ - std::min(wanted_blocks_, mine_.idle_blocks());
+  }
   // What was accepted of its id is on its way with it, until it has got there (arrived()) or is had
   // back as before.
   [[nodiscard]] Result<HandedOver> give_away(Parcel parcel, const std::string& role)
@@ -193,11 +198,12 @@ class PoolMember {
   std::map<std::uint64_t, bool> continued_ AQUA_GUARDED_BY(mu_);
   std::deque<ParcelHead> cut_off_ AQUA_GUARDED_BY(mu_);
   std::size_t wanted_ AQUA_GUARDED_BY(mu_) = 0;  // parcels at hand
-  std::size_t wanted_blocks_ AQUA_GUARDED_BY(mu_) =
-      0;                                        // that allocate() was last asked for in vain
+  // That allocate() was last asked for in vain, less what it has given out since they came.
+  std::size_t wanted_blocks_ AQUA_GUARDED_BY(mu_) = 0;
   bool may_wait_ AQUA_GUARDED_BY(mu_) = true;   // parcels may wait at the keeper
   bool may_hear_ AQUA_GUARDED_BY(mu_) = false;  // the keeper may have news
-  bool starved_ AQUA_GUARDED_BY(mu_) = false;   // the keeper had no more blocks, until it wakes us
+  bool queued_ AQUA_GUARDED_BY(mu_) = false;    // at the keeper, for blocks
+  bool starved_ AQUA_GUARDED_BY(mu_) = false;   // and there are none, until it wakes us
   std::uint32_t waiting_ AQUA_GUARDED_BY(mu_) = 0;
   bool connected_ AQUA_GUARDED_BY(mu_) = true;
   LastRefusal error_ AQUA_GUARDED_BY(mu_);

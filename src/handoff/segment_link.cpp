@@ -78,8 +78,9 @@ void SegmentMember::ask(const segment_wire::Request& request) {
   std::visit([this](const auto& asked) { ask(asked); }, request);
 }
 
-Result<SegmentClient::Answer> SegmentMember::call(const segment_wire::Request& request) {
-  auto answer = keeper_.call(request, KeeperLink::kWithoutEnd);
+Result<SegmentClient::Answer> SegmentMember::call(const segment_wire::Request& request,
+                                                  std::chrono::milliseconds patience) {
+  auto answer = link_->ask([&] { return keeper_.call(request, patience); });
   const MutexLock lock(mu_);
   if (answer.ok()) {
     error_.granted(request.index());
@@ -104,13 +105,13 @@ Result<SegmentMember::Memory> SegmentMember::map(const SegmentClient::Answer& an
   return std::make_shared<HostMemory>(std::move(memory));
 }
 
-Result<void> SegmentMember::reserve_one(std::size_t bytes) {
+Result<void> SegmentMember::reserve_one(std::size_t bytes, std::chrono::milliseconds patience) {
   step("reserve");
-  AQUA_ASSIGN(const auto answer, call(segment_wire::Reserve{bytes}));
+  AQUA_ASSIGN(const auto answer, call(segment_wire::Reserve{bytes}, patience));
   const std::uint64_t number = answer.reply.name.number;
   auto memory = map(answer, Access::write);
   if (!memory.ok()) {
-    (void)call(segment_wire::GiveUp{number});
+    (void)call(segment_wire::GiveUp{number}, patience);
     return std::move(memory).error();
   }
   const MutexLock lock(mu_);
@@ -121,7 +122,7 @@ Result<void> SegmentMember::reserve_one(std::size_t bytes) {
 }
 
 void SegmentMember::ask(const segment_wire::Reserve& asked) {
-  const auto reserved = reserve_one(asked.bytes);
+  const auto reserved = reserve_one(asked.bytes, KeeperLink::kWithoutEnd);
   if (reserved.ok()) return;
   // What was refused is not asked for again before take() is.
   const MutexLock lock(mu_);

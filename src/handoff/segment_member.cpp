@@ -49,7 +49,7 @@ Result<std::unique_ptr<SegmentMember>> SegmentMember::open(Runtime& runtime,
                                                           joined.reply.name.number, std::move(link),
                                                           options, std::move(listeners)));
   for (std::uint32_t i = 0; i < options.ready; ++i) {
-    AQUA_TRY(member->reserve_one(options.segment_bytes));
+    AQUA_TRY(member->reserve_one(options.segment_bytes, KeeperConnection::kPatience));
   }
   member->start_link();
   return member;

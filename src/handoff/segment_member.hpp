@@ -150,11 +150,13 @@ class SegmentMember {
   void ask(const segment_wire::Returned& asked) AQUA_EXCLUDES(mu_);
   template <typename Asked>
   void ask(const Asked& asked) AQUA_EXCLUDES(mu_);
-  [[nodiscard]] Result<SegmentClient::Answer> call(const segment_wire::Request& request)
-      AQUA_EXCLUDES(mu_);
+  [[nodiscard]] Result<SegmentClient::Answer> call(
+      const segment_wire::Request& request,
+      std::chrono::milliseconds patience = KeeperLink::kWithoutEnd) AQUA_EXCLUDES(mu_);
   // Memory of an answer, mapped.
   [[nodiscard]] Result<Memory> map(const SegmentClient::Answer& answer, Access access);
-  [[nodiscard]] Result<void> reserve_one(std::size_t bytes) AQUA_EXCLUDES(mu_);
+  [[nodiscard]] Result<void> reserve_one(std::size_t bytes, std::chrono::milliseconds patience)
+      AQUA_EXCLUDES(mu_);
   void disconnect(const std::string& why) AQUA_REQUIRES(mu_);
 
   Runtime& runtime_;

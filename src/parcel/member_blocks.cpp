@@ -34,7 +34,8 @@ void MemberBlocks::idle(const Blocks& blocks) {
 Result<Blocks> MemberBlocks::allocate(std::size_t count) {
   if (count > idle_.size()) {
     return Error{Code::resource_exhausted,
-                 concat("allocate: ", count, " blocks, and ", idle_.size(), " are idle here")};
+                 concat("allocate: ", count, " blocks of ", states_.size(), ", and ", idle_.size(),
+                        " are idle here")};
   }
   Blocks blocks(idle_.rbegin(), idle_.rbegin() + static_cast<std::ptrdiff_t>(count));
   idle_.resize(idle_.size() - count);

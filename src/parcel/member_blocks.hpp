@@ -60,6 +60,7 @@ class MemberBlocks {
   // not_found: no such parcel is this member's.
   [[nodiscard]] Result<void> finish(std::uint64_t number);
 
+  [[nodiscard]] std::size_t blocks() const { return states_.size(); }  // of the whole pool
   [[nodiscard]] std::size_t idle_blocks() const { return idle_.size(); }
   [[nodiscard]] std::size_t used_blocks() const { return used_; }  // its own, given out
   [[nodiscard]] std::size_t parcels() const { return taken_.size(); }

@@ -56,17 +56,33 @@ std::uint32_t PoolBook::had_by_role(const std::string& role) const {
   return had;
 }
 
-std::uint32_t PoolBook::grantable(MemberNumber member) const {
+std::uint32_t PoolBook::allowed(MemberNumber member) const {
   const std::string* const role = parcels_.role_of(member);
   if (role == nullptr) return 0;
   const auto quota = quotas_.find(*role);
-  if (quota == quotas_.end()) return free_blocks();
-  return std::min(free_blocks(), quota->second - std::min(quota->second, had_by_role(*role)));
+  if (quota == quotas_.end()) return blocks() - blocks_.had_by(member);
+  return quota->second - std::min(quota->second, had_by_role(*role));
 }
 
-Result<Blocks> PoolBook::grant(MemberNumber member, std::uint32_t most) {
+BlockQueue::Pool PoolBook::as_of(BlockQueue::TimePoint now) const {
+  return {.blocks = blocks(),
+          .free = free_blocks(),
+          .allowed = [this](MemberNumber member) { return allowed(member); },
+          .now = now};
+}
+
+Result<Blocks> PoolBook::grant(MemberNumber member, std::uint32_t most, std::uint32_t least,
+                               BlockQueue::TimePoint now) {
   AQUA_TRY(check_member("grant", member));
-  return blocks_.grant(member, std::min(most, grantable(member)));
+  if (least > blocks()) {
+    return Error{Code::invalid_argument,
+                 concat("grant: ", least, " blocks of a pool of ", blocks())};
+  }
+  return blocks_.grant(member, queue_.grant(member, most, least, as_of(now)));
+}
+
+std::vector<MemberNumber> PoolBook::take_served(BlockQueue::TimePoint now) {
+  return queue_.take_served(as_of(now));
 }
 
 Result<void> PoolBook::give_back(MemberNumber member, const Blocks& blocks) {
@@ -176,6 +192,7 @@ void PoolBook::gone(MemberNumber member) {
   if (!parcels_.is_member(member)) return;
   parcels_.gone(member);
   blocks_.gone(member);
+  queue_.forget(member);
   drop_ended();
 }
 
@@ -189,6 +206,7 @@ void PoolBook::end(MemberNumber member, bool is_quiet) {
   parcels_.end(member);
   drop_ended();
   blocks_.end(member, is_quiet);
+  queue_.forget(member);
 }
 
 void PoolBook::drop_ended() {

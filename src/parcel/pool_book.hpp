@@ -5,7 +5,8 @@
 // A role may have a quota: grant() gives its members no block beyond it. What counts for a role is
 // what its members have by themselves, alone or shared, and what parcels have alone that they have
 // taken, or have given and nobody has taken. A parcel is accepted whatever the quota, as its blocks
-// are there already. Quotas outlive members, as parcels do, and end with the pool.
+// are there already. Quotas outlive members, as parcels do, and end with the pool. Who gets free
+// blocks first is BlockQueue's.
 //
 // Nothing that a member has is anybody else's before that member has let go of it or its end is
 // proven: a connection that closed proves nothing (gone()), the process behind it may write on.
@@ -26,6 +27,7 @@
 #include "aqua/handoff/parcel.hpp"
 #include "aqua/result.hpp"
 #include "parcel/block_book.hpp"
+#include "parcel/block_queue.hpp"
 #include "parcel/parcel_book.hpp"
 
 namespace aqua {
@@ -61,10 +63,15 @@ class PoolBook {
   [[nodiscard]] const std::map<std::string, std::uint32_t>& quotas() const { return quotas_; }
   // What counts for the role, whether it has a quota or not.
   [[nodiscard]] std::uint32_t had_by_role(const std::string& role) const;
-  // As many as grant() would give the member at most. 0: it is not known.
-  [[nodiscard]] std::uint32_t grantable(MemberNumber member) const;
-  // As BlockBook's; less where that is all that the role may have.
-  [[nodiscard]] Result<Blocks> grant(MemberNumber member, std::uint32_t most);
+  // How many more the member may have by its role's quota, or without one of what it has not yet.
+  // 0: it is not known.
+  [[nodiscard]] std::uint32_t allowed(MemberNumber member) const;
+  // As BlockBook's; as many as BlockQueue::grant() says. invalid_argument: it lacks more than the
+  // pool has.
+  [[nodiscard]] Result<Blocks> grant(MemberNumber member, std::uint32_t most,
+                                     std::uint32_t least = 0, BlockQueue::TimePoint now = {});
+  // As BlockQueue's: the members to be told that they may ask again.
+  [[nodiscard]] std::vector<MemberNumber> take_served(BlockQueue::TimePoint now = {});
   [[nodiscard]] Result<void> give_back(MemberNumber member, const Blocks& blocks);
   [[nodiscard]] Result<void> share(MemberNumber member, const Blocks& blocks);
 
@@ -145,11 +152,13 @@ class PoolBook {
 
  private:
   [[nodiscard]] Result<void> check_member(const char* call, MemberNumber member) const;
+  [[nodiscard]] BlockQueue::Pool as_of(BlockQueue::TimePoint now) const;
   [[nodiscard]] Parcel parcel_of(std::uint64_t number) const;
   void drop_ended();
 
   ParcelBook parcels_;
   BlockBook blocks_;
+  BlockQueue queue_;
   std::uint32_t block_tokens_;
   std::map<std::string, std::uint32_t> quotas_;  // by role
   std::vector<std::uint64_t> ended_{};

@@ -40,7 +40,7 @@ Json to_json(const FetchSlabs& asked) {
   return {{"op", "pool-fetch"}, {"first", asked.first}};
 }
 Json to_json(const Grant& asked) {
-  return {{"op", "pool-grant"}, {"most", asked.most}};
+  return {{"op", "pool-grant"}, {"most", asked.most}, {"least", asked.least}};
 }
 Json to_json(const GiveBack& asked) {
   return {{"op", "pool-give-back"}, {"blocks", json_of(asked.blocks)}};
@@ -182,7 +182,11 @@ std::optional<PoolRequest> read_pool_request(JsonObject& object, std::string_vie
   if (operation == "join") return read_join(object);
   if (operation == "add") return AddSlabs{.bytes = read_sizes(object)};
   if (operation == "fetch") return FetchSlabs{.first = object.count("first", 0, kMostCount)};
-  if (operation == "grant") return Grant{.most = object.count("most", 0, kMostNamedBlocks)};
+  if (operation == "grant") {
+    Grant asked{.most = object.count("most", 0, kMostNamedBlocks), .least = 1};
+    if (object.has("least")) asked.least = object.count("least", 0, kMostPoolBlocks);
+    return asked;
+  }
   if (operation == "give-back") return GiveBack{.blocks = read_blocks(object)};
   if (operation == "share") return Share{.blocks = read_blocks(object)};
   if (operation == "offer") {
@@ -195,14 +199,10 @@ std::optional<PoolRequest> read_pool_request(JsonObject& object, std::string_vie
     return asked;
   }
   if (operation == "renew") {
-    Renew asked{.number = read_number(object, "number")};
-    asked.above = read_number(object, "above");
-    return asked;
+    return Renew{.number = read_number(object, "number"), .above = read_number(object, "above")};
   }
   if (operation == "admit") {
-    Admit asked{.from = object.text("from")};
-    asked.parcels = object.count("parcels", 0, kMostCount);
-    return asked;
+    return Admit{.from = object.text("from"), .parcels = object.count("parcels", 0, kMostCount)};
   }
   if (operation == "close") return Close{.parcel = read_parcel(object)};
   if (operation == "recall") return Recall{.number = read_number(object, "number")};

@@ -51,9 +51,12 @@ struct AddSlabs {
 struct FetchSlabs {
   std::uint32_t first = 0;
 };
-// Answer: blocks. At most kMostNamedBlocks.
+// Answer: blocks, at most kMostNamedBlocks. The member lacks `least`, and is answered none where it
+// has to wait for them; where it lacks more than `most` it asks again at once. 0: it fills its
+// reserve, and is answered what nobody waits for. Of nothing at all: it does not wait any more.
 struct Grant {
   std::uint32_t most = 0;
+  std::uint32_t least = 0;
 };
 struct GiveBack {
   Blocks blocks;

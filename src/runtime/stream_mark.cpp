@@ -33,10 +33,16 @@ Result<StreamMark> StreamMark::create(Runtime& runtime, Stream stream) {
   return mark;
 }
 
-Result<void> StreamMark::set(Stream stream) {
-  AQUA_TRY(detail::Internals::impl(parts_->runtime).check_process());
-  if (auto named = parts_->device.check_stream(stream); !named.ok())
+Result<void> StreamMark::check(Runtime& runtime, Stream stream) {
+  auto& impl = detail::Internals::impl(runtime);
+  AQUA_TRY(impl.check_process());
+  if (auto named = impl.device().check_stream(stream); !named.ok())
     return Error{named.error().code, concat("stream mark: ", named.error().message)};
+  return {};
+}
+
+Result<void> StreamMark::set(Stream stream) {
+  AQUA_TRY(check(parts_->runtime, stream));
   return parts_->device.record(*parts_->event, stream);
 }
 

@@ -4,7 +4,8 @@
 //   std::unique_ptr<Carrier> join(role)
 //   std::vector<std::uint32_t> filled(carrier, count, stamp)    blocks of its own with these bytes
 //   Stream stream(carrier)                                      on which they are written
-//   bool landed(carrier, parcel, stamp)                         brings it here and compares
+//   Result<Ticket> land(carrier, parcel, stream)                brings it here
+//   bool landed(carrier, parcel, stamp)                         does so on its stream and compares
 //   void cancel(id)
 //   Runtime gpu                                                 of all members, an emulated one
 #pragma once
@@ -131,6 +132,28 @@ TYPED_TEST_P(CarrierContract, WhatIsNotOpenIsNotFilled) {
   EXPECT_EQ(code_of(prefill->close(number, blocks, 8, "", stream)), "failed_precondition");
   EXPECT_EQ(code_of(decode->admit("", 1)), "invalid_argument");
   EXPECT_TRUE(this->world_.landed(*decode, this->take(*decode), 5)) << "and nothing has changed";
+}
+
+TYPED_TEST_P(CarrierContract, WhatCannotBeFilledOrLandedIsRefusedAndChangesNothing) {
+  const auto decode = this->join_decode();
+  const auto prefill = this->world_.join("prefill");
+  const std::uint64_t number = prefill->open({"r", 1}, "decode").value();
+  this->until_open(*prefill, number);
+  const auto blocks = this->world_.filled(*prefill, 2, 5);
+  const Stream stream = this->world_.stream(*prefill);
+  const Stream none{12345};
+  const auto fill_code = [&](const KvRange& range, BlockList from, Stream on) {
+    return code_of(prefill->fill(number, range, from, on));
+  };
+  EXPECT_EQ(fill_code({}, blocks, none), "invalid_argument");
+  EXPECT_EQ(fill_code({.layers = {999, 1}}, blocks, stream), "invalid_argument");
+  EXPECT_EQ(fill_code({.tokens = {999, 1}}, blocks, stream), "invalid_argument");
+  EXPECT_EQ(fill_code({}, std::vector{blocks[0], blocks[0]}, stream), "invalid_argument");
+  EXPECT_EQ(fill_code({}, blocks, stream), "ok");
+  ASSERT_TRUE(prefill->close(number, blocks, 8, "note", stream).ok());
+  const Parcel parcel = this->take(*decode);
+  EXPECT_TRUE(this->world_.landed(*decode, parcel, 5));
+  EXPECT_EQ(code_of(this->world_.land(*decode, parcel, none)), "invalid_argument");
 }
 
 // Its giver learns that its blocks are free, and that it outlives it, before anybody takes it.
@@ -274,6 +297,7 @@ TYPED_TEST_P(CarrierContract, WhoWasToGetAParcelIsToldThatItDoesNotCome) {
 
 REGISTER_TYPED_TEST_SUITE_P(CarrierContract, AParcelArrivesWithItsBytesAndUnderANewTurn,
                             WhatIsOpenIsNotTaken, WhatIsNotOpenIsNotFilled,
+                            WhatCannotBeFilledOrLandedIsRefusedAndChangesNothing,
                             ItsGiverIsToldOfItsCopiesApartFromItsArrival,
                             ATurnThatIsNotHigherIsRefused, ASupersededTakerIsTold,
                             ARecalledParcelIsTheGiversAgain,

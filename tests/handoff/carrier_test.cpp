@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contract of carriers: of a pool, of the one over segments and of the one in memory.
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -36,9 +37,12 @@ struct PoolWorld {
     }
   }
   static Stream stream(Carrier& /*carrier*/) { return {}; }
+  static Result<Ticket> land(Carrier& carrier, const Parcel& parcel, Stream stream) {
+    return carrier.land(parcel.number, {}, {}, {}, stream);
+  }
   static bool landed(Carrier& carrier, const Parcel& parcel, std::uint64_t stamp) {
     auto& pool = dynamic_cast<KvPool&>(carrier);
-    const auto ticket = pool.land(parcel.number, {}, {}, {}, {});
+    const auto ticket = land(carrier, parcel, {});
     return ticket.ok() && *ticket->done() && are_stamped(pool.layout(), parcel.blocks, stamp);
   }
   void cancel(const std::string& id) {
@@ -52,6 +56,7 @@ struct PoolWorld {
 // Members of one carrier that copies, each with a cache of its own.
 struct CopyingWorld {
   static constexpr std::uint32_t kLayers = 2;
+  static constexpr std::array<std::uint32_t, 2> kInto{9, 4};
 
   test::StampedCache& cache(const Carrier& carrier) { return *caches.at(&carrier); }
   // Others by each call: what was filled before may still be carried.
@@ -61,10 +66,12 @@ struct CopyingWorld {
     return blocks;
   }
   Stream stream(Carrier& carrier) { return cache(carrier).stream(); }
+  static Result<Ticket> land(Carrier& carrier, const Parcel& parcel, Stream stream) {
+    return carrier.land(parcel.number, {}, kInto, {}, stream);
+  }
   bool landed(Carrier& carrier, const Parcel& parcel, std::uint64_t stamp) {
-    const std::vector<std::uint32_t> into{9, 4};
-    const auto ticket = carrier.land(parcel.number, {}, into, {}, stream(carrier));
-    return ticket.ok() && cache(carrier).stamped(into, stamp);
+    const auto ticket = land(carrier, parcel, stream(carrier));
+    return ticket.ok() && cache(carrier).stamped({kInto.begin(), kInto.end()}, stamp);
   }
   void wipe(Carrier& carrier, const std::vector<std::uint32_t>& blocks) {
     cache(carrier).stamp(blocks, 0);

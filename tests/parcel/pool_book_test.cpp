@@ -70,6 +70,17 @@ TEST_F(Pool, WhoIsGoneCanDoNothing) {
   EXPECT_EQ(code_of(book_.join(kDecode, "decode")), "already_exists");
 }
 
+TEST_F(Pool, WhoWaitsForBlocksAndIsGoneHoldsNobodyUp) {
+  grant(kPrefill, 5);
+  EXPECT_EQ(code_of(book_.grant(kDecode, 9, 9)), "invalid_argument") << "more than there are";
+  EXPECT_TRUE(book_.grant(kDecode, 4, 4)->empty());
+  EXPECT_TRUE(grant(kOther, 1).empty()) << "a reserve";
+  EXPECT_TRUE(book_.take_served().empty());
+  book_.gone(kDecode);
+  EXPECT_EQ(book_.take_served(), std::vector{kOther});
+  EXPECT_EQ(grant(kOther, 1).size(), 1U);
+}
+
 TEST_F(Pool, TheHigherTurnWins) {
   offer("r", grant(kPrefill, 1), 2);
   const Blocks more = grant(kPrefill, 1);

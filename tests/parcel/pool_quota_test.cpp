@@ -35,7 +35,7 @@ TEST_F(PoolQuota, IsOfAllMembersOfTheRoleTogether) {
   EXPECT_EQ(book_.quotas().at("decode"), 8U);
   EXPECT_FALSE(book_.quotas().contains("other"));
   EXPECT_EQ(granted(kDecode, 5), 5U);
-  EXPECT_EQ(book_.grantable(kOther), 3U);
+  EXPECT_EQ(book_.allowed(kOther), 3U);
   EXPECT_EQ(granted(kOther, 5), 3U);
   EXPECT_EQ(granted(kDecode, 1), 0U) << "none is no error";
   EXPECT_EQ(granted(kPrefill, 9), 6U) << "what is free beyond that is for others";
@@ -132,11 +132,11 @@ TEST_F(PoolQuota, NeverRefusesWhatIsThereAlready) {
       book_
           .offer(kPrefill, "decode", {.id = "r", .turn = 1, .blocks = {8, 9, 10, 11}, .tokens = 16})
           .ok());
-  EXPECT_EQ(book_.grantable(kPrefill), 2U) << "what waits counts for its giver";
+  EXPECT_EQ(book_.allowed(kPrefill), 2U) << "what waits counts for its giver";
   const auto taken = book_.accept(kDecode, 1).value();
   ASSERT_EQ(taken.size(), 1U);
   EXPECT_EQ(book_.had_by_role("decode"), 12U);
-  EXPECT_EQ(book_.grantable(kPrefill), 4U) << "of 6, but no more are free";
+  EXPECT_EQ(book_.allowed(kPrefill), 6U) << "what is taken counts for its taker";
   ASSERT_TRUE(book_.give_back(kDecode, {0, 1, 2}).ok());
   EXPECT_EQ(granted(kDecode, 9), 0U) << "it has 9 of 8";
   ASSERT_TRUE(book_.finish(kDecode, taken[0].number).ok());
@@ -168,7 +168,7 @@ TEST_F(PoolQuota, RefusesWhatCannotBeAndChangesNothing) {
   EXPECT_EQ(code_of(book_.move_quota("reader", "decode", 1)), "not_found");
   EXPECT_EQ(code_of(book_.move_quota("prefill", "reader", 1)), "not_found");
   EXPECT_EQ(code_of(book_.move_quota("prefill", "decode", 6)), "resource_exhausted");
-  EXPECT_EQ(book_.grantable(4), 0U) << "no member";
+  EXPECT_EQ(book_.allowed(4), 0U) << "no member";
   EXPECT_EQ(book_, before);
 }
 

@@ -24,7 +24,7 @@ std::vector<PoolRequest> one_of_each() {
                    ParcelBook::Courier{"prefill", "b.test"}},
           AddSlabs{{1 << 21, 2 << 21}},
           FetchSlabs{3},
-          Grant{kMostNamedBlocks},
+          Grant{kMostNamedBlocks, 9},
           GiveBack{{5, 6, 7, 1}},
           Share{{0}},
           Offer{"decode",
@@ -91,6 +91,12 @@ TEST(PoolWire, EveryRequestArrivesAsItWasSent) {
   }
   const auto& sent = std::get<Offer>(requests[6]);
   EXPECT_EQ(std::get<Offer>(**decode_pool_request(encode(sent))).parcel, sent.parcel);
+}
+
+TEST(PoolWire, AnOlderMemberThatAsksForBlocksLacksOne) {
+  const auto heard = decode_pool_request(R"({"op":"pool-grant","most":3})");
+  ASSERT_TRUE(heard.ok()) << heard.error().message;
+  EXPECT_EQ(std::get<Grant>(**heard).least, 1U);
 }
 
 TEST(PoolWire, RequestsOfAnotherKindAreLeftToOthers) {

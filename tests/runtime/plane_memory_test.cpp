@@ -185,6 +185,8 @@ TEST_F(StreamMarks, TellTheTimeOfTheWorkBetweenThem) {
   EXPECT_EQ(code_of(first.set(Stream{12345})), "invalid_argument");
   EXPECT_EQ(*second.since(first), *between) << "what was refused has changed nothing";
   EXPECT_EQ(code_of(StreamMark::create(*runtime_, Stream{12345})), "invalid_argument");
+  EXPECT_EQ(code_of(StreamMark::check(*runtime_, Stream{12345})), "invalid_argument");
+  EXPECT_EQ(code_of(StreamMark::check(*runtime_, stream_)), "ok");
 }
 
 }  // namespace

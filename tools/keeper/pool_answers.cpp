@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a member of a pool is answered: its part of the record, in packets.
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -30,8 +31,8 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::FetchSlabs& asked
 }
 
 Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Grant& asked) {
-  AQUA_ASSIGN(auto blocks, by.pool.book.grant(by.number, asked.most));
-  by.member.hungry = blocks.size() < asked.most;
+  AQUA_ASSIGN(auto blocks, by.pool.book.grant(by.number, asked.most, asked.least,
+                                              std::chrono::steady_clock::now()));
   return Served{{.blocks = std::move(blocks)}};
 }
 

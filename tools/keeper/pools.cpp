@@ -2,6 +2,7 @@
 #include "tools/keeper/pools.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <type_traits>
 #include <utility>
@@ -208,6 +209,7 @@ void Pools::closed(std::uint64_t number) {
     pool.book.gone(number);
     hear(pool.book);
     wake(member->second.pool, Wake::takers);
+    settle(member->second.pool);
   }
 }
 
@@ -263,16 +265,11 @@ void Pools::wake(const std::string& name, Wake whom) {
 void Pools::settle(const std::string& name) {
   const auto pool = pools_.find(name);
   if (pool == pools_.end()) return;
-  const PoolBook& book = pool->second.book;
-  bool members = false;
-  for (auto& [number, member] : members_) {
-    if (member.pool != name) continue;
-    members = true;
-    if (!member.hungry || book.grantable(number) == 0) continue;
-    member.hungry = false;
-    signal_event(member.wake.get());
+  PoolBook& book = pool->second.book;
+  for (const std::uint64_t number : book.take_served(std::chrono::steady_clock::now())) {
+    signal_event(members_.at(number).wake.get());
   }
-  if (!members && book.parcels().waiting() == 0) erase(pool);
+  if (members_in(name) == 0 && book.parcels().waiting() == 0) erase(pool);
 }
 
 void Pools::forget_waiter(std::uint64_t number) {

@@ -88,8 +88,7 @@ class Pools {
     std::string role;
     std::uint32_t quota = 0;  // that it named
     PeerProcess process;
-    UniqueFd wake;        // an eventfd, of which the member has a copy
-    bool hungry = false;  // it was granted less than it asked for
+    UniqueFd wake;  // an eventfd, of which the member has a copy
   };
   using Fds = std::vector<UniqueFd>;
 
@@ -141,7 +140,7 @@ class Pools {
   // Wakes who has not been told of something, and who may accept something.
   enum class Wake : std::uint8_t { told, takers };
   void wake(const std::string& name, Wake whom);
-  // Wakes who waits for blocks, where there are any, and ends the pool if it is to end.
+  // Wakes who waits for blocks and is to have some, and ends the pool if it is to end.
   void settle(const std::string& name);
   void forget_waiter(std::uint64_t number);
   // The pool has been made, or will not be.

@@ -153,8 +153,9 @@ AQUA_CALL aqua_error* aqua_kv_pool_get_plane(aqua_kv_pool pool, uint32_t layer, 
 AQUA_CALL aqua_error* aqua_kv_pool_create_layout(aqua_kv_pool pool, aqua_layout* layout);
 
 /* Writes `count` numbers to `blocks`: blocks of this member alone, of undefined content. Asks
- * nobody; more are fetched in the background. resource_exhausted: not so many are at hand now; wait
- * and try again, or preempt. */
+ * nobody; more are fetched in the background, as many as were refused last, until 0 are allocated:
+ * then they are not wanted any more. resource_exhausted: not so many are at hand now; wait and try
+ * again, or preempt. */
 AQUA_CALL aqua_error* aqua_kv_pool_allocate(aqua_kv_pool pool, size_t count, uint32_t* blocks);
 /* Lets go of blocks once the work posted to `stream` so far has ended.
  *   invalid_argument     a block that is not this member's, or is named twice; or the stream

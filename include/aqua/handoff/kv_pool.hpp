@@ -100,8 +100,11 @@ class AQUA_API KvPool final : public Carrier {
   // Of the whole pool. Valid for as long as the pool.
   [[nodiscard]] const Layout& layout() const noexcept;
 
-  // Blocks of this member alone, of undefined content. More are asked for in the background.
-  // resource_exhausted: not so many are at hand now; wait() and try again, or preempt.
+  // Blocks of this member alone, of undefined content. More are asked for in the background: as
+  // many as were refused last come all at once, in their turn (docs/operate/keeper.md), and stay
+  // here for this and smaller calls. allocate(0) says that they are not wanted any more.
+  // resource_exhausted: not so many are at hand now; wait() and try again, or preempt. More than
+  // the pool has there never are.
   [[nodiscard]] Result<std::vector<std::uint32_t>> allocate(std::size_t count);
   // Lets go of blocks of allocate() or share() once the work posted to `stream` so far has ended.
   //   invalid_argument     a block that is not this member's, or is named twice; or the stream
@@ -140,11 +143,12 @@ class AQUA_API KvPool final : public Carrier {
   [[nodiscard]] Result<void> decline(std::uint64_t number, Stream stream) override;
   [[nodiscard]] Result<void> decline(std::uint64_t number) override;
 
-  // As Carrier's. A pool needs no room at a taker, and carries no bytes. Close() takes blocks as
-  // hand_over() does. A parcel that continues one that was accepted cannot be recalled
-  // (failed_precondition). What is returned (Delivery) is as it was before close(), also where
-  // recall() has overtaken that, whose stream is waited for: this member has shared blocks as often
-  // as before, less what it has released since.
+  // As Carrier's. A pool needs no room at a taker, and carries no bytes: fill() counts the tokens
+  // of a range by the shape, and looks at no heads. Close() takes blocks as hand_over() does. A
+  // parcel that continues one that was accepted cannot be recalled (failed_precondition). What is
+  // returned (Delivery) is as it was before close(), also where recall() has overtaken that, whose
+  // stream is waited for: this member has shared blocks as often as before, less what it has
+  // released since.
   [[nodiscard]] Result<std::uint64_t> open(const ParcelHead& head,
                                            const std::string& role) override;
   [[nodiscard]] Result<ParcelState> state(std::uint64_t number) const override;

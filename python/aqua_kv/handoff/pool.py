@@ -122,8 +122,8 @@ class KvPool(Locked):
 
     def allocate(self, count: int) -> List[int]:
         """Blocks of this member alone, of undefined content; asks nobody, more are fetched in the
-        background. RESOURCE_EXHAUSTED: not so many are at hand now; wait() and try again, or
-        preempt."""
+        background, as many as were refused last, until 0 are allocated: then they are not wanted any
+        more. RESOURCE_EXHAUSTED: not so many are at hand now; wait() and try again, or preempt."""
         blocks = (ctypes.c_uint32 * size(count, "count", self.shape.blocks))()
         error = lib.aqua_kv_pool_allocate(self._handle, count, ctypes.addressof(blocks))
         if error:

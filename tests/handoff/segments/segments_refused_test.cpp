@@ -2,14 +2,18 @@
 // What segments refuse, and what tells of a writer that does not keep to the rules.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "base/step.hpp"
+#include "tests/base/code_of.hpp"
 #include "tests/handoff/segments/segments_fixture.hpp"
 
 namespace aqua {
@@ -129,6 +133,19 @@ TEST_F(RefusedSegments, WhoFoundNoRoomIsWokenWhenThereIsSome) {
   first.reset();
   EXPECT_NE(take(second, kSegmentBytes).number, 0U);
   EXPECT_EQ(second.status().error, "") << "the refusal is over";
+}
+
+TEST_F(RefusedSegments, AKeeperThatIsStoppedWhileTheyAreOpenedIsUnavailable) {
+  static test::KeeperProcess* keeper;
+  keeper = &keeper_;
+  step_hook = [](const char* name) {
+    if (name == std::string_view("map")) keeper->process().stop();
+  };
+  const auto opened = Segments::open(
+      ours_.runtime(), {.segment_bytes = kSegmentBytes, .ready = 2, .keeper = keeper_.socket()});
+  step_hook = nullptr;
+  keeper_.process().signal(SIGCONT);
+  EXPECT_EQ(code_of(opened), "unavailable") << "the second one was not answered";
 }
 
 }  // namespace

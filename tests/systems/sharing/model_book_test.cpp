@@ -127,6 +127,19 @@ TEST_F(Models, AnOlderVersionStaysUntilItsLastDeviceHasANewerOne) {
   EXPECT_EQ(book_.attach(kLate, {"m"}, gpu(1))->copy, newer_there);
 }
 
+TEST_F(Models, AnOlderVersionStaysWhereTheNewerOneIsOnlyBeingFilled) {
+  const CopyId old_here = publish("1");
+  const CopyId old_there = book_.open(kLoader, {"m", "1"}, gpu(1)).value();
+  ASSERT_TRUE(book_.commit(kLoader, old_there).ok());
+  const CopyId filling = book_.open(kOther, {"m", "2"}, gpu(1)).value();
+  publish("2");
+  EXPECT_EQ(forgotten_, Copies{}) << "the copy may still fail";
+  EXPECT_EQ(book_.attach(kReader, {"m"}, gpu(1))->copy, old_there);
+  EXPECT_EQ(book_.gone(kReader), Copies{});
+  EXPECT_EQ(book_.commit(kOther, filling).value(), (Copies{old_here, old_there}));
+  EXPECT_EQ(book_.attach(kReader, {"m"}, gpu(1))->copy, filling);
+}
+
 TEST_F(Models, WhatMayComeIsAShardThatIsThereOrBeingPublishedOnTheDevice) {
   const CopyId first = book_.open(kLoader, {"m", "1", 0, 2}, gpu(0)).value();
   const auto expect_first = [&](const char* when) {

@@ -2,6 +2,7 @@
 // Weights that nobody reads go to host memory, and come back from there, byte for byte.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <optional>
@@ -16,9 +17,11 @@
 #include "aqua/sharing/trim_weights.hpp"
 #include "aqua/sharing/weights_publisher.hpp"
 #include "base/step.hpp"
+#include "tests/coordinator/temp_dir.hpp"
 #include "tests/keeper/keeper_process.hpp"
 #include "tests/systems/sharing/small_model.hpp"
 #include "tests/systems/sharing/small_runtime.hpp"
+#include "tools/keeper/keeper.hpp"
 
 namespace aqua::sharing {
 namespace {
@@ -144,6 +147,24 @@ TEST_F(TrimmedWeights, ThatAreReadStayAlsoIfThatBeginsMeanwhile) {
   late.reset();
   ASSERT_TRUE(reader->suspend().ok());
   EXPECT_EQ(places(), "a:gpu b:host c:gpu") << "and no copy of a is left in host memory";
+}
+
+TEST_F(TrimmedWeights, OfWhichOneShardFindsNoRoomStayAndLeaveNothingInHostMemory) {
+  const aqua::testing::TempDir directory;
+  const std::string socket = directory / "k";
+  // For two shards, and one copy of one.
+  const auto keeper = keeper::Keeper::start({.socket = socket, .most_slabs = 6}).value();
+  for (const std::uint32_t shard : {0U, 1U}) {
+    const Manifest manifest = small_model("1", shard, 2);
+    auto publisher = WeightsPublisher::begin(gpu_, manifest, socket).value();
+    ASSERT_TRUE(fill(publisher, manifest, shard).ok());
+    ASSERT_TRUE(publisher.commit().ok());
+  }
+  expect_refused(trim_weights(gpu_, host_, {.bytes = 1, .keeper = socket}),
+                 Code::resource_exhausted, "0 of 1 bytes were given back");
+  const auto copies = list_copies(socket).value();
+  EXPECT_EQ(copies.size(), 2U);
+  EXPECT_TRUE(std::ranges::none_of(copies, &ModelCopy::spare));
 }
 
 TEST_F(TrimmedWeights, InHostMemoryGoWhenANewerVersionShows) {

@@ -17,9 +17,15 @@ bool is_overtaken(Code code) {
   return code == Code::failed_precondition || code == Code::not_found;
 }
 
-// To host memory, unless somebody else has brought it there. Counts what it copied.
+// Shards that host memory did not have.
+struct Copied {
+  std::size_t here = 0;    // by this process
+  bool by_others = false;  // meanwhile
+};
+
+// To host memory, unless somebody else has brought it there. Counts what is there by now.
 Result<void> copy_missing(const Unread& version, Runtime& device, Runtime& host,
-                          const TrimOptions& options, std::size_t& copied) {
+                          const TrimOptions& options, Copied& copied) {
   for (const std::uint32_t shard : version.missing) {
     const auto done = copy_weights(host, {.model = version.model,
                                           .version = version.version,
@@ -27,8 +33,13 @@ Result<void> copy_missing(const Unread& version, Runtime& device, Runtime& host,
                                           .shards = version.shards,
                                           .source = &device,
                                           .keeper = options.keeper});
-    if (!done.ok() && done.error().code != Code::already_exists) return done.error();
-    if (done.ok()) ++copied;
+    if (done.ok()) {
+      ++copied.here;
+    } else if (done.error().code == Code::already_exists) {
+      copied.by_others = true;
+    } else {
+      return done.error();
+    }
   }
   return {};
 }
@@ -38,14 +49,14 @@ Result<void> move(const Unread& version, Runtime& device, Runtime& host,
   const auto drop_from = [&](const std::string& place) {
     return drop_copies(version.model, version.version, place, options.keeper);
   };
-  std::size_t copied = 0;
+  Copied copied;
   Result<void> moved = copy_missing(version, device, host, options, copied);
   if (moved.ok()) {
     step("drop");
     moved = drop_from(PublishedMemory::device_of(device));
   }
   // What was copied in vain does not stay, if all that host memory has of it was copied here.
-  if (!moved.ok() && copied > 0 && copied == version.missing.size() && !version.host_has_some) {
+  if (!moved.ok() && copied.here > 0 && !copied.by_others && !version.host_has_some) {
     (void)drop_from(PublishedMemory::host_device());
   }
   return moved;

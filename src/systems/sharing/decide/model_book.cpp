@@ -91,7 +91,7 @@ Result<void> ModelBook::drop(ClientNumber writer, CopyId copy) {
 }
 
 // Also those that lack shards: they would show too late. From the newest to the oldest, with the
-// devices of those that show so far.
+// devices where those that show so far have copies that are filled.
 void ModelBook::supersede_older(const std::string& model, Spares spares) {
   std::set<DeviceUuid> covered;
   bool newer_shows = false;
@@ -109,7 +109,7 @@ void ModelBook::supersede_older(const std::string& model, Spares spares) {
         });
     newer_shows |= shows;
     for (const auto& [id, copy] : version.copies) {
-      if (shows) covered.insert(copy.device);
+      if (shows && !copy.writer) covered.insert(copy.device);
     }
   }
 }
