@@ -140,6 +140,25 @@ TEST_F(Models, AnOlderVersionStaysWhereTheNewerOneIsOnlyBeingFilled) {
   EXPECT_EQ(book_.attach(kReader, {"m"}, gpu(1))->copy, filling);
 }
 
+TEST_F(Models, AnOlderVersionStaysWhereTheNewerOneHasOnlySomeOfItsShards) {
+  const auto copy_of = [&](const char* version, std::uint32_t shard, std::uint8_t device) {
+    const CopyId copy = book_.open(kLoader, {"m", version, shard, 2}, gpu(device)).value();
+    forgotten_ = book_.commit(kLoader, copy).value();
+    return copy;
+  };
+  Copies old;
+  for (const auto device : std::initializer_list<std::uint8_t>{0, 1}) {
+    for (const std::uint32_t shard : {0U, 1U}) old.push_back(copy_of("1", shard, device));
+  }
+  for (const std::uint32_t shard : {0U, 1U}) (void)copy_of("2", shard, 0);
+  (void)copy_of("2", 0, 1);
+  EXPECT_EQ(forgotten_, Copies{}) << "the other shard may never come";
+  EXPECT_EQ(book_.attach(kReader, {"m", "1", 1, 2}, gpu(1))->copy, old.back());
+  EXPECT_EQ(book_.gone(kReader), Copies{});
+  (void)copy_of("2", 1, 1);
+  EXPECT_EQ(forgotten_, old);
+}
+
 TEST_F(Models, WhatMayComeIsAShardThatIsThereOrBeingPublishedOnTheDevice) {
   const CopyId first = book_.open(kLoader, {"m", "1", 0, 2}, gpu(0)).value();
   const auto expect_first = [&](const char* when) {

@@ -90,11 +90,22 @@ Result<void> ModelBook::drop(ClientNumber writer, CopyId copy) {
   return {};
 }
 
-// Also those that lack shards: they would show too late. From the newest to the oldest, with the
-// devices where those that show so far have copies that are filled.
+// Whether the copy's device has the same shard of this version, or, where it is divided otherwise,
+// any. Not while something is still being filled there, which may fail.
+bool ModelBook::replaces(const Version& newer, const Version& older, const Copy& copy) {
+  bool there = false;
+  for (const auto& [id, each] : newer.copies) {
+    if (each.device != copy.device) continue;
+    if (each.writer) return false;
+    there |= newer.shards != older.shards || each.shard == copy.shard;
+  }
+  return there;
+}
+
+// Also those that lack shards: they would show too late. From the newest to the oldest, with those
+// that show so far.
 void ModelBook::supersede_older(const std::string& model, Spares spares) {
-  std::set<DeviceUuid> covered;
-  bool newer_shows = false;
+  std::vector<const Version*> newer;
   for (auto it = versions_.rbegin(); it != versions_.rend(); ++it) {
     Version& version = it->second;
     if (version.model != model || version.retired) continue;
@@ -105,12 +116,11 @@ void ModelBook::supersede_older(const std::string& model, Spares spares) {
     version.retired =
         !stays && std::all_of(version.copies.begin(), version.copies.end(), [&](const auto& entry) {
           const Copy& copy = entry.second;
-          return copy.spare ? newer_shows : covered.contains(copy.device);
+          if (copy.spare) return !newer.empty();
+          return std::any_of(newer.begin(), newer.end(),
+                             [&](const Version* each) { return replaces(*each, version, copy); });
         });
-    newer_shows |= shows;
-    for (const auto& [id, copy] : version.copies) {
-      if (shows && !copy.writer) covered.insert(copy.device);
-    }
+    if (shows) newer.push_back(&version);
   }
 }
 

@@ -4,13 +4,13 @@
 //
 //   open() --> filling --commit()--> there; a version shows once all of its shards are there
 //
-// Newer versions that show supersede an older one of their model once they have filled copies on
-// every device on which that has some: it is attached only by name from then on, and goes with its
-// last reader; one that lacks shards goes at once. So a version that is put on one device after
-// another takes nothing from the engines of the others. Readers of one shard keep the whole
-// version, so that the workers of one engine never get shards of different ones. A *spare* copy
-// lies where no engine reads it, in host memory: it keeps no version from being superseded when
-// another one is committed elsewhere.
+// Newer versions that show supersede an older one of their model once they have filled copies of
+// its shards on every device on which that has some: it is attached only by name from then on, and
+// goes with its last reader; one that lacks shards goes at once. So a version that is put on one
+// device after another takes nothing from the engines of the others. Readers of one shard keep the
+// whole version, so that the workers of one engine never get shards of different ones. A *spare*
+// copy lies where no engine reads it, in host memory: it keeps no version from being superseded
+// when another one is committed elsewhere.
 //
 // What is published is never written again, so that memory which is forgotten here goes when the
 // last process unmaps it: nobody's death need be proven.
@@ -169,6 +169,7 @@ class ModelBook {
   // Whether a version that is left in host memory alone goes as soon as a newer one shows.
   enum class Spares : std::uint8_t { go_with_the_rest, stay_by_themselves };
   void supersede_older(const std::string& model, Spares spares);
+  [[nodiscard]] static bool replaces(const Version& newer, const Version& older, const Copy& copy);
   // Versions that are retired and unread, and those without a copy.
   [[nodiscard]] std::vector<CopyId> sweep();
 
