@@ -15,7 +15,11 @@ Runtime& Runtime::operator=(Runtime&&) noexcept = default;
 
 Result<Runtime> Runtime::open(const RuntimeOptions& options) {
   AQUA_ASSIGN(auto impl, Impl::open(options));
-  return Runtime(std::move(impl));
+  // A forked child has none of its threads, and must not end what is the parent's. Destroying it
+  // there would hang, so it leaks.
+  return Runtime(std::shared_ptr<Impl>(impl.release(), [](Impl* opened) {
+    if (opened->check_process().ok()) delete opened;
+  }));
 }
 
 Result<AquaTensor> Runtime::allocate(const TensorOptions& options) {
