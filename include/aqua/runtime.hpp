@@ -120,7 +120,8 @@ struct RuntimeOptions {
   // max_peer_bytes is 0, open() takes max_peer_bytes from it, and raises host_bytes to as much,
   // since what is borrowed needs an exit. One that is not complete counts for what it has.
   std::string profile{};
-  std::chrono::milliseconds reclaim_deadline{2000};  // for reclaims that report() decides
+  // For reclaims that report() decides. More than a day means a day.
+  std::chrono::milliseconds reclaim_deadline{2000};
   bool callbacks_in_tick = false;
   EmulatedGpuOptions emulated{};
   Callbacks callbacks{};
@@ -262,8 +263,9 @@ class AQUA_API Runtime {
   //   resource_exhausted  the device has less free
   [[nodiscard]] Result<void> lend(std::size_t bytes);
   // Wants `bytes` of lent memory back by `deadline` from now, in whole slabs; more than is lent
-  // means all, and nothing lent is nothing to wait for. Memory of lend() and of pools counts alike.
-  // What earlier reclaims still wait for is not asked for twice. invalid_argument when either is 0.
+  // means all, more than a day means a day, and nothing lent is nothing to wait for. Memory of
+  // lend() and of pools counts alike. What earlier reclaims still wait for is not asked for twice.
+  // invalid_argument when either is 0.
   [[nodiscard]] Result<Reclaim> reclaim(std::size_t bytes, std::chrono::milliseconds deadline);
 
   // --- northbound ---------------------------------------------------------------------------
