@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "aqua/groups.hpp"
+#include "base/errno_error.hpp"
 #include "base/internals.hpp"
 #include "base/try.hpp"
 #include "runtime/groups/group_follower.hpp"
@@ -40,11 +41,13 @@ Result<GroupMember> GroupMember::join(Runtime& runtime, GroupOptions options) {
   if (options.observes && options.rank)
     return Error{Code::invalid_argument, "group: one that observes has no rank"};
   AQUA_ASSIGN(auto interrupt, southbound::Interrupt::open());
-  return GroupMember(std::unique_ptr<Parts>(new Parts{
-      detail::Internals::view(runtime),
-      std::make_unique<runtime::GroupFollower>(std::move(options), impl.id(),
-                                               *impl.services().coordinator, impl.callbacks(),
-                                               impl.group_leaver(), std::move(interrupt))}));
+  return with_threads("group", [&]() -> Result<GroupMember> {
+    auto follower = std::make_unique<runtime::GroupFollower>(
+        std::move(options), impl.id(), *impl.services().coordinator, impl.callbacks(),
+        impl.group_leaver(), std::move(interrupt));
+    return GroupMember(
+        std::unique_ptr<Parts>(new Parts{detail::Internals::view(runtime), std::move(follower)}));
+  });
 }
 
 Result<void> GroupMember::acknowledge(std::uint64_t term,
