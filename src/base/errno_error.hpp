@@ -21,6 +21,7 @@ namespace aqua {
     case ENFILE:
     case ENOMEM:
     case ENOSPC:
+    case EFBIG:
     case EDQUOT:
     case ENOBUFS:
       code = Code::resource_exhausted;
