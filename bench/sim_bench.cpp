@@ -67,7 +67,7 @@ Scenario scenario_with(double kv_tokens) {
 
 json long_trace(const Trace& trace, std::uint64_t requests) {
   json rows;
-  const Workload work = tiled(trace, requests);
+  const Workload work = must(tiled(trace, requests), "workload");
   // All that the GPU has; and so little that the fair ones page all the time.
   for (const double kv_tokens : {0.0, kContended}) {
     for (const char* policy : {"fcfs", "cfs+aqua", "cfs+dram", "las+aqua", "vtc"}) {
@@ -94,7 +94,7 @@ json long_trace(const Trace& trace, std::uint64_t requests) {
 
 json skipping(const Trace& trace, std::uint64_t requests) {
   Scenario scenario = scenario_with(0);
-  const Workload work = tiled(trace, requests);
+  const Workload work = must(tiled(trace, requests), "workload");
   const Run with = play(scenario, "cfs+aqua", work);
   scenario.skip = false;
   const Run without = play(scenario, "cfs+aqua", work);
@@ -109,7 +109,7 @@ json queue_lengths() {
   for (const std::uint64_t queued : {1'000u, 10'000u, 100'000u}) {
     Trace trace;
     trace.requests.push_back({.prompt_tokens = 500, .output_tokens = 100});
-    Workload work = tiled(trace, queued);
+    Workload work = must(tiled(trace, queued), "workload");
     for (auto& request : work.requests) request.arrival = 0;
     for (const char* policy : {"fcfs", "cfs+aqua"}) {
       const Run run = play(scenario_with(16'000), policy, work);

@@ -20,7 +20,9 @@ void to_json(nlohmann::json& json, const Serving& serving) {
             {"p99", percentile(serving.ttft_ms, 99)},
             {"all", serving.ttft_ms}}},
           {"offloaded_bytes", serving.offloaded},
-          {"fetched_bytes", serving.fetched}};
+          {"fetched_bytes", serving.fetched},
+          {"promoted_bytes", serving.promoted},
+          {"evacuated_bytes", serving.evacuated}};
 }
 
 Comparison::Comparison(const Workload& work, std::size_t count, Fleet& fleet, Requests& requests)
@@ -57,8 +59,7 @@ void Comparison::begin(double seconds, bool lent) {
   }
   began_ = seconds;
   begun_ = true;
-  requests_.deal(items_);
-  requests_.go();
+  requests_.deal(items_, true);
 }
 
 std::uint64_t Comparison::done() const {
@@ -77,6 +78,8 @@ Serving Comparison::served(double seconds) const {
     serving.tokens += now.tokens - then.tokens;
     serving.offloaded += now.swap.offloaded - then.swap.offloaded;
     serving.fetched += now.swap.fetched - then.swap.fetched;
+    serving.promoted += now.promoted_bytes - then.promoted_bytes;
+    serving.evacuated += now.evacuated_bytes - then.evacuated_bytes;
     serving.ttft_ms.insert(serving.ttft_ms.end(),
                            now.ttft_ms.begin() + static_cast<std::ptrdiff_t>(then.ttft_ms.size()),
                            now.ttft_ms.end());

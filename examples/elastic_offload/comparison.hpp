@@ -15,10 +15,11 @@ namespace aqua::example {
 
 // What one serving came to.
 struct Serving {
-  double seconds = 0;           // from the first arrival until all are done
-  std::uint64_t tokens = 0;     // generated
-  std::vector<double> ttft_ms;  // of each request, from its arrival to its first token
-  TierBytes offloaded, fetched;
+  double seconds = 0;             // from the first arrival until all are done
+  std::uint64_t tokens = 0;       // generated
+  std::vector<double> ttft_ms{};  // of each request, from its arrival to its first token
+  TierBytes offloaded{}, fetched{};
+  std::uint64_t promoted = 0, evacuated = 0;  // bytes brought up to lent memory; moved off it
 
   [[nodiscard]] double tokens_per_second() const;
 };

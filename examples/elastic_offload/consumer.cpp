@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <deque>
 #include <thread>
 
+#include "arrivals.hpp"
 #include "json_lines.hpp"
 #include "must.hpp"
 #include "roles.hpp"
@@ -90,9 +90,7 @@ class Consumer {
       const auto command = parse_line(line);
       const std::string what = command.at("do");
       if (what == "submit") {
-        for (const WorkItem item : command.at("items")) pending_.push_back(item);
-      } else if (what == "go") {
-        started_ = Clock::now();
+        arrivals_.submit(command, Clock::now());
       } else if (what == "lending") {
         engine_.use_lent_memory(command.at("use"));
       } else if (what == "resize") {
@@ -105,13 +103,8 @@ class Consumer {
   }
 
   void submit_arrived() {
-    if (!started_) return;
-    while (!pending_.empty()) {
-      const auto arrival = *started_ + std::chrono::milliseconds(pending_.front().arrival_ms);
-      if (arrival > Clock::now()) return;
-      // What is sent again to keep the engine busy has no time of its own.
-      engine_.submit(pending_.front(), pending_.front().arrival_ms > 0 ? arrival : Clock::now());
-      pending_.pop_front();
+    while (const auto arrived = arrivals_.next(Clock::now())) {
+      engine_.submit(arrived->item, arrived->at);
     }
   }
 
@@ -140,8 +133,7 @@ class Consumer {
   Runtime runtime_;
   ToyEngine engine_;
   LineReader commands_;
-  std::deque<WorkItem> pending_;  // in order of arrival
-  std::optional<Clock::time_point> started_;
+  Arrivals arrivals_;
   Clock::time_point next_report_{};
   bool finished_ = false;
 };

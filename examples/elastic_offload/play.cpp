@@ -126,8 +126,7 @@ void Play::compare(double seconds) {
     news_.push_back("filling: " + std::to_string(work_.items.size()) +
                     " requests; what is preempted fills the lent memory");
     compared_ = requests_.sent();
-    requests_.deal(work_.items);
-    requests_.go();
+    requests_.deal(work_.items, true);
     let_resize(kResizedFilling);
     enter(Act::filling, seconds);
   }
@@ -198,7 +197,7 @@ void Play::top_up() {
     item.arrival_ms = 0;  // now
     more.push_back(item);
   }
-  if (!more.empty()) requests_.deal(std::move(more));
+  if (!more.empty()) requests_.deal(std::move(more), false);
 }
 
 std::vector<std::string> Play::news() {

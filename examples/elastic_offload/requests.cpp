@@ -3,19 +3,15 @@
 
 namespace aqua::example {
 
-void Requests::deal(std::vector<WorkItem> items) {
+void Requests::deal(std::vector<WorkItem> items, bool go) {
   std::vector<nlohmann::json> hands(fleet_.consumers().size(), nlohmann::json::array());
   for (WorkItem& item : items) {
     item.id = sent_;
     hands[sent_++ % hands.size()].push_back(item);
   }
   for (std::size_t i = 0; i < hands.size(); ++i) {
-    (void)fleet_.consumers()[i].process.send({{"do", "submit"}, {"items", hands[i]}});
+    (void)fleet_.consumers()[i].process.send({{"do", "submit"}, {"go", go}, {"items", hands[i]}});
   }
-}
-
-void Requests::go() {
-  for (auto& consumer : fleet_.consumers()) (void)consumer.process.send({{"do", "go"}});
 }
 
 std::uint64_t Requests::done() const {

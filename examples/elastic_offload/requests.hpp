@@ -16,10 +16,9 @@ class Requests {
  public:
   explicit Requests(Fleet& fleet) : fleet_(fleet) {}
 
-  // In turn, one to each consumer. What cannot be sent is noticed as the death of its reader.
-  void deal(std::vector<WorkItem> items);
-  // Arrival times of what was dealt count from here.
-  void go();
+  // In turn, one to each consumer. Arrival times count from here where `go` says so, else from the
+  // last time it did. What cannot be sent is noticed as the death of its reader.
+  void deal(std::vector<WorkItem> items, bool go);
 
   [[nodiscard]] std::uint64_t sent() const { return sent_; }
   [[nodiscard]] std::uint64_t done() const;

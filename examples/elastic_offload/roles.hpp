@@ -3,8 +3,8 @@
 //
 // Engines read commands from stdin and write what happens to stdout, one JSON object a line:
 //   to all        {"do": "finish"}            last stats, then the runtime is closed
-//   to consumers  {"do": "submit", "items": [WorkItem ...]}
-//                 {"do": "go"}                 arrival times count from here
+//   to consumers  {"do": "submit", "go": B, "items": [WorkItem ...]}
+//                                              B: arrival times count from here
 //                 {"do": "lending", "use": B}  whether preempted KV may go to lent memory
 //                 {"do": "resize", "until": N} change the frames of layers N times in all
 //   to producers  {"do": "surge", "ms": N}     report more load than steady for so long

@@ -154,7 +154,7 @@ class AQUA_API Reclaim {
   Reclaim() = default;
   [[nodiscard]] ReclaimProgress progress() const;
   // Blocks until it is done: at the latest 200 ms after its deadline, or up to 5 s after it while
-  // what was returned is still being scrubbed.
+  // what was returned is still being scrubbed, or while the coordinator does not answer.
   //   deadline_exceeded    it ended partially; the message names the holders
   //   failed_precondition  its runtime was closed before it was done
   [[nodiscard]] Result<ReclaimProgress> wait() const;

@@ -26,7 +26,7 @@ class AQUA_API SideStream {
 
   [[nodiscard]] Stream stream() const noexcept;
   // Work posted to this stream from now on runs after the work posted to `earlier` so far.
-  //   invalid_argument     `earlier` is no stream, or another one on every thread
+  //   invalid_argument     `earlier` is no stream of the device, or another one on every thread
   //   failed_precondition  it is being captured into a graph; or this process is a fork
   [[nodiscard]] Result<void> run_after(Stream earlier);
   // Work posted to `later` from now on runs after the work posted to this stream so far. Errors:

@@ -28,7 +28,7 @@ class AQUA_API StreamMark {
   ~StreamMark();
 
   // Marks the end of the work posted to `stream` so far, in place of what was marked before.
-  //   invalid_argument     it is no stream, or another one on every thread
+  //   invalid_argument     it is no stream of the device, or another one on every thread
   //   failed_precondition  it is being captured into a graph; or this process is a fork
   [[nodiscard]] Result<void> set(Stream stream);
   // Blocks this host thread until what was marked is complete; at once where nothing was.

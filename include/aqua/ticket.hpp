@@ -61,7 +61,8 @@ class AQUA_API Ticket {
   // attention kernel of layer 0 need not wait for layer 1, and no host thread waits at all. Of a
   // transfer that fails or is cancelled meanwhile the stream goes on all the same: ask done()
   // before what the work made of the bytes is used.
-  //   invalid_argument     a layer not in the layout; while it runs, a stream that is none
+  //   invalid_argument     a layer not in the layout; while it runs, a stream that is none of the
+  //                        transfer's device
   //   failed_precondition  the stream is being captured into a graph
   //   as done()            the transfer is over, and ended badly before this layer
   [[nodiscard]] Result<void> stream_wait(Stream stream, unsigned layer) const;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What KV pools, streamers, replicas and microbatch swaps have in common: one lock, and copies to
-wait for before closing."""
+"""What shared weights, KV pools, streamers, replicas and microbatch swaps have in common: one lock, and
+copies to wait for before closing."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from . import _dlpack, arrays
 from ._errors import Code, Error, raise_error
 from ._library import lib
 from ._numbers import size, text, uint32
+from ._locked import Locked
 from ._owned import Owned
 from ._c.weights_structs import (
     AXES,
@@ -74,26 +75,15 @@ class WeightTensor(DeviceBytes):
         return self.array(self.shape, typestr, strides=self.strides)
 
 
-class SharedWeights(Owned):
+class SharedWeights(Locked):
     """A mapping from names to tensors. No work of a GPU may be in flight on it when it is closed or
     suspended (an emulated GPU's is waited for when it is closed)."""
 
-    __slots__ = ("_lock", "_runtime")
+    __slots__ = ()
     _free = lib.aqua_weights_free
-    _settles = True
 
     def __init__(self, runtime: "Runtime", handle: WeightsHandle) -> None:
-        super().__init__(handle, runtime._state.weights)
-        self._runtime = runtime
-        # What the library answers points into what resume() and close() change.
-        self._lock = threading.Lock()
-
-    def _settle(self) -> bool:
-        return self._runtime._state.settle()
-
-    def _end(self) -> None:  # unmaps them
-        with self._lock:
-            super()._end()
+        super().__init__(runtime, handle, runtime._state.weights)
 
     @classmethod
     def attach(

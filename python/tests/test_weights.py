@@ -10,7 +10,7 @@ import pytest
 from device import DEVICE
 
 import aqua_kv
-from aqua_kv import Code, NewWeight, SharedWeights, emulated, publish_weights
+from aqua_kv import Code, Error, NewWeight, SharedWeights, emulated, publish_weights
 
 A = np.arange(32 * 64, dtype=np.float16).reshape(32, 64)
 B = np.array([3, 1, 2], dtype=np.float32)
@@ -134,6 +134,32 @@ def test_a_runtime_closes_with_its_weights(tmp_path, keeper):
         len(weights)
     with pytest.raises(aqua_kv.Error):  # it is not the tensor that is missing
         weights["a"]
+
+
+def test_who_reads_weights_while_their_runtime_closes_gets_an_answer(tmp_path, keeper):
+    runtime = aqua_kv.Runtime.open(device=DEVICE, coordinator="none", socket_directory=str(tmp_path))
+    publish(runtime, keeper)
+    weights = SharedWeights.attach(runtime, "small", keeper=keeper.socket)
+    read_once, ends = threading.Semaphore(0), []
+
+    def read_on() -> None:
+        try:
+            while True:
+                assert list(weights) == ["a", "b"] and weights.version == "1"
+                assert weights["b"].name == "b" and weights["b"].type == "F32"
+                read_once.release()
+        except Error as error:
+            ends.append(error.code)
+
+    threads = [threading.Thread(target=read_on) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in threads:
+        read_once.acquire()
+    runtime.close()
+    for thread in threads:
+        thread.join()
+    assert ends == [Code.NOT_FOUND] * 3
 
 
 def test_data_of_another_size_is_refused_and_nothing_is_published(runtime, keeper):

@@ -43,6 +43,7 @@ namespace aqua {
       code = Code::unavailable;
       break;
     case EINVAL:
+    case EBADF:  // a caller's: descriptors of ours stay open while they are used
       code = Code::invalid_argument;
       break;
     default:

@@ -23,8 +23,16 @@ struct TensorObject {
   AquaTensor tensor;
 };
 struct PinObject {
+  PinObject(RuntimeKeep keep, Pin held) noexcept : runtime(std::move(keep)), pin(std::move(held)) {}
+  // With the last claim, since calls under way may read the pin until then.
+  ~PinObject() {
+    if (last_use) pin.release(*last_use);
+  }
+  PinObject(PinObject&&) noexcept = default;
+  PinObject& operator=(PinObject&&) = delete;
   RuntimeKeep runtime;
   Pin pin;
+  std::optional<Stream> last_use{};  // where this is another one than the pin's
 };
 struct PoolObject {
   RuntimeKeep runtime;

@@ -23,8 +23,8 @@ Result<void> release(const char* what, aqua_pin pin, const aqua_stream* last_use
     AQUA_TRY(check_stream(*used->runtime, used->runtime.id(), *last_use));
   }
   AQUA_ASSIGN(const auto last, pins().end(what, pin.id));
-  if (last_use != nullptr) last->pin.release(to_stream(*last_use));
-  return {};  // without a stream, the pin's end releases it on its own
+  if (last_use != nullptr) last->last_use = to_stream(*last_use);
+  return {};  // the object's end releases the pin
 }
 
 }  // namespace

@@ -268,7 +268,8 @@ class Device {
 
   // Whether an event recorded on `stream` now stands for the work posted to it:
   // failed_precondition while it is capturing(), invalid_argument for a handle that is another
-  // stream on every thread (CUDA's per-thread default stream), or where the device can tell, none.
+  // stream on every thread (CUDA's per-thread default stream), for another device's stream and,
+  // where the device can tell, for one that is none.
   [[nodiscard]] virtual Result<void> check_stream(Stream stream) const;
 
   // --- work, all asynchronous and in stream order ---------------------------------------

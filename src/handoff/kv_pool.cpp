@@ -117,6 +117,11 @@ Result<void> KvPool::decline(std::uint64_t number, Stream stream) {
   return parts_->member->finish(number, std::move(mark), ParcelEvent::declined);
 }
 
+Result<void> KvPool::decline(std::uint64_t number) {
+  AQUA_ASSIGN(StreamMark mark, StreamMark::create(parts_->runtime));
+  return parts_->member->finish(number, std::move(mark), ParcelEvent::declined);
+}
+
 Result<std::uint64_t> KvPool::open(const ParcelHead& head, const std::string& role) {
   return parts_->member->open(head, role);
 }

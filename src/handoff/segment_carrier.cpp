@@ -161,6 +161,10 @@ Result<void> SegmentCarrier::decline(std::uint64_t number, Stream stream) {
   return parts_->taker->finish(number, stream, ParcelEvent::declined);
 }
 
+Result<void> SegmentCarrier::decline(std::uint64_t number) {
+  return parts_->taker->finish(number, std::nullopt, ParcelEvent::declined);
+}
+
 std::vector<std::uint64_t> SegmentCarrier::superseded() {
   return parts_->taker->superseded();
 }

@@ -168,11 +168,16 @@ Result<void> SegmentTaker::confirm(std::uint64_t number) {
   return parcels_.confirm(number);
 }
 
-Result<void> SegmentTaker::finish(std::uint64_t number, Stream stream, ParcelEvent what) {
+Result<void> SegmentTaker::finish(std::uint64_t number, std::optional<Stream> stream,
+                                  ParcelEvent what) {
   const MutexLock lock(mu_);
   AQUA_ASSIGN(Taken* const taken, find_told("finish", number));
-  AQUA_ASSIGN(StreamMark read, StreamMark::create(runtime_, stream));
-  AQUA_ASSIGN(StreamMark done, StreamMark::create(runtime_, stream));
+  AQUA_ASSIGN(StreamMark read, StreamMark::create(runtime_));
+  AQUA_ASSIGN(StreamMark done, StreamMark::create(runtime_));
+  if (stream) {
+    AQUA_TRY(read.set(*stream));
+    AQUA_TRY(done.set(*stream));
+  }
   AQUA_TRY(parcels_.finish(number, std::move(done), what));
   if (taken->opened) close(taken->parcel.segment.number, std::move(read));
   taken_.erase(number);

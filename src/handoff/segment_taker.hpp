@@ -35,8 +35,8 @@ class SegmentTaker {
   [[nodiscard]] Result<void> check_landable(std::uint64_t number, const KvRange& filled,
                                             BlockList into, const KvRange& at);
   [[nodiscard]] Result<void> confirm(std::uint64_t number);
-  // `what` its giver is told.
-  [[nodiscard]] Result<void> finish(std::uint64_t number, Stream stream,
+  // `what` its giver is told. Without a stream: as decline() without one.
+  [[nodiscard]] Result<void> finish(std::uint64_t number, std::optional<Stream> stream,
                                     ParcelEvent what = ParcelEvent::confirmed);
   [[nodiscard]] std::vector<std::uint64_t> superseded();
   [[nodiscard]] std::size_t taken() const;

@@ -78,6 +78,11 @@ Result<void> Segments::release(std::uint64_t number, Stream stream) {
   return parts_->member->release(number, std::move(mark));
 }
 
+Result<void> Segments::release(std::uint64_t number) {
+  AQUA_ASSIGN(StreamMark mark, StreamMark::create(parts_->runtime));
+  return parts_->member->release(number, std::move(mark));
+}
+
 Result<void> Segments::commit(std::uint64_t number, std::size_t bytes, Stream stream) {
   AQUA_ASSIGN(StreamMark mark, StreamMark::create(parts_->runtime, stream));
   return parts_->member->commit(number, bytes, std::move(mark));
@@ -121,6 +126,11 @@ Result<bool> Segments::verify(std::uint64_t number) const {
 
 Result<void> Segments::close(std::uint64_t number, Stream stream, SegmentAfter after) {
   AQUA_ASSIGN(StreamMark mark, StreamMark::create(parts_->runtime, stream));
+  return parts_->member->close(number, std::move(mark), after);
+}
+
+Result<void> Segments::close(std::uint64_t number, SegmentAfter after) {
+  AQUA_ASSIGN(StreamMark mark, StreamMark::create(parts_->runtime));
   return parts_->member->close(number, std::move(mark), after);
 }
 

@@ -105,6 +105,7 @@ struct HostMemory::Parts {
   std::unique_ptr<device::AddressRange> range;
   bool writable = false;
   bool locked = false;
+  Mutex waiting;  // held by wait(), which has taken what another one must await; before `mu`
   Mutex mu;
   std::list<transfer::Transfer> moves AQUA_GUARDED_BY(mu);  // that wait() has not seen end
 };
@@ -169,6 +170,7 @@ Result<Ticket> HostMemory::scatter(std::size_t offset, const Layout& layout, Blo
 }
 
 Result<void> HostMemory::wait() {
+  const MutexLock alone(parts_->waiting);
   Parts::Waited waited(*parts_);
   Result<void> first;
   for (auto at = waited.moves.begin(); at != waited.moves.end();) {

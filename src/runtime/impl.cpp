@@ -60,6 +60,7 @@ Runtime::Impl::~Impl() {
   tell_survivors();
   if (curves_ != nullptr) curves_->stop();
   loop_.stop();
+  if (coordinator_ != nullptr) coordinator_->hurry();
   coordinator_calls_.stop();
   unmap_queue_.stop();
   callbacks_.stop();

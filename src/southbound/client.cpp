@@ -85,6 +85,10 @@ Client::~Client() {
   if (impl_->link->forked()) (void)impl_.release();
 }
 
+void Client::hurry() {
+  if (!impl_->link->forked()) impl_->link->hurry();
+}
+
 void Client::close() {
   if (!impl_->link->forked()) impl_->close();
 }
@@ -131,9 +135,11 @@ Result<std::vector<Result<ledger::SlabState>>> Client::scrubbed(
 }
 
 Result<ledger::Ledger::ReclaimStart> Client::reclaim(std::uint64_t bytes,
-                                                     std::chrono::milliseconds within) {
-  AQUA_ASSIGN(wire::ReclaimReply reply, impl_->link->post_once<wire::ReclaimReply>(
-                                            "/v1/reclaims", wire::ReclaimRequest{bytes, within}));
+                                                     std::chrono::milliseconds within,
+                                                     std::string key) {
+  AQUA_ASSIGN(wire::ReclaimReply reply,
+              impl_->link->post_once<wire::ReclaimReply>(
+                  "/v1/reclaims", wire::ReclaimRequest{bytes, within}, std::move(key)));
   return ledger::Ledger::ReclaimStart{std::move(reply.reclaim), std::move(reply.withdrawn)};
 }
 
@@ -144,8 +150,9 @@ Result<ledger::Reclaim> Client::reclaim_status(std::uint64_t reclaim) {
 }
 
 Result<std::vector<ledger::Grant>> Client::lease(std::uint64_t bytes, std::uint64_t exit_bytes) {
-  AQUA_ASSIGN(wire::LeaseReply reply, impl_->link->post_once<wire::LeaseReply>(
-                                          "/v1/leases", wire::LeaseRequest{bytes, exit_bytes}));
+  AQUA_ASSIGN(wire::LeaseReply reply,
+              impl_->link->post_once<wire::LeaseReply>(
+                  "/v1/leases", wire::LeaseRequest{bytes, exit_bytes}, new_key()));
   return std::move(reply.grants);
 }
 

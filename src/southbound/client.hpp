@@ -73,6 +73,11 @@ class Listener {
   virtual void on_unreachable(const Error& reason) = 0;
 };
 
+// For a request that is to be done once.
+[[nodiscard]] inline std::string new_key() {
+  return to_string(random_id<struct RequestKey>());
+}
+
 struct Status {
   bool connected = false;
   Epoch epoch;                 // of the newest session; nil before the first
@@ -92,6 +97,10 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
+  // For whoever is about to close it: from now on a call waits for its answer for at most a second,
+  // one in progress included. Once one has waited in vain, later ones are sent and not waited for,
+  // which makes them unavailable, and close() does not wait for the coordinator either.
+  void hurry();
   // Leaves (where nothing is held any more; else the coordinator sees a suspect until this
   // process ends) and stops both threads. Prompt: waits for a callback in progress, and for
   // the coordinator at most a second. Calls in progress and later ones fail with cancelled.
@@ -114,8 +123,11 @@ class Client {
   // One result for each scrub, in order.
   [[nodiscard]] Result<std::vector<Result<ledger::SlabState>>> scrubbed(
       std::span<const wire::Scrub> slabs);
+  // Where the reply is lost it may be asked for again, with the same bytes, `within` and `key`: it
+  // is begun once, and answered as it was. Each reclaim has a key of its own.
   [[nodiscard]] Result<ledger::Ledger::ReclaimStart> reclaim(std::uint64_t bytes,
-                                                             std::chrono::milliseconds within);
+                                                             std::chrono::milliseconds within,
+                                                             std::string key = new_key());
   [[nodiscard]] Result<ledger::Reclaim> reclaim_status(std::uint64_t reclaim);
 
   [[nodiscard]] Result<std::vector<ledger::Grant>> lease(std::uint64_t bytes,

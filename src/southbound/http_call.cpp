@@ -24,10 +24,11 @@ namespace {
 
 // A Unix listener whose queue is full answers EAGAIN; nothing tells when it no longer is.
 constexpr std::chrono::milliseconds kFullQueuePause{2};
+constexpr std::chrono::seconds kHurriedPatience{1};
 
 struct Wire {
   int fd;
-  Clock::time_point deadline;
+  Deadline deadline;
   const Interrupt* interrupt;
 };
 
@@ -35,19 +36,27 @@ Error interrupted() {
   return Error{Code::cancelled, "interrupted"};
 }
 
-// Waits for `events` on the socket (none: only for time to pass, up to `until`).
-Result<void> wait(const Wire& wire, short events, Clock::time_point until) {
+// Waits for `events` on the socket (none: only for time to pass, up to `until`). Brings the
+// deadline forward where there is a hurry.
+Result<void> wait(Wire& wire, short events, Clock::time_point until) {
+  Deadline& deadline = wire.deadline;
   for (;;) {
     const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(std::min(until, wire.deadline) - Clock::now());
+        std::chrono::ceil<std::chrono::milliseconds>(std::min(until, deadline.at) - Clock::now());
     pollfd fds[] = {{wire.interrupt != nullptr ? wire.interrupt->fd() : -1, POLLIN, 0},
-                    {events != 0 ? wire.fd : -1, events, 0}};
+                    {events != 0 ? wire.fd : -1, events, 0},
+                    {deadline.hurry != nullptr ? deadline.hurry->fd() : -1, POLLIN, 0}};
     const int n =
-        ::poll(fds, 2, static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1 << 30)));
+        ::poll(fds, 3, static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1 << 30)));
     if (n < 0 && errno != EINTR) return errno_error("poll");
     if (n > 0 && fds[0].revents != 0) return interrupted();
+    if (n > 0 && fds[2].revents != 0) {
+      // Looked at once, since it stays raised.
+      deadline = std::min(deadline.at, Clock::now() + kHurriedPatience);
+      continue;
+    }
     if (n > 0) return {};
-    if (n == 0 && Clock::now() >= wire.deadline) {
+    if (n == 0 && Clock::now() >= deadline.at) {
       return Error{Code::deadline_exceeded, "the coordinator did not answer in time"};
     }
     if (n == 0 && Clock::now() >= until) return {};
@@ -60,7 +69,7 @@ Error gone(std::string_view what) {
   return error;
 }
 
-Result<void> connect_to(const wire::Address& to, const Wire& wire) {
+Result<void> connect_to(const wire::Address& to, Wire& wire) {
   const wire::SocketAddress target = wire::socket_address(to);
   const std::string what = concat("connect to ", to_string(to));
   for (;;) {
@@ -70,7 +79,7 @@ Result<void> connect_to(const wire::Address& to, const Wire& wire) {
       continue;
     }
     if (errno != EINPROGRESS && errno != EINTR) return gone(what);
-    AQUA_TRY(wait(wire, POLLOUT, wire.deadline));
+    AQUA_TRY(wait(wire, POLLOUT, wire.deadline.at));
     int fault = 0;
     socklen_t length = sizeof fault;
     if (::getsockopt(wire.fd, SOL_SOCKET, SO_ERROR, &fault, &length) != 0) return gone(what);
@@ -97,7 +106,7 @@ std::string text_of(const HttpRequest& request, const std::string& token) {
 
 // A coordinator that refuses early may close before it has read everything: then its reply
 // is there to be read nevertheless.
-Result<void> send_all(const Wire& wire, std::string_view text) {
+Result<void> send_all(Wire& wire, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::send(wire.fd, text.data(), text.size(), MSG_NOSIGNAL);
     if (n >= 0) {
@@ -105,7 +114,7 @@ Result<void> send_all(const Wire& wire, std::string_view text) {
     } else if (errno == EPIPE || errno == ECONNRESET) {
       return {};
     } else if (errno == EAGAIN) {
-      AQUA_TRY(wait(wire, POLLOUT, wire.deadline));
+      AQUA_TRY(wait(wire, POLLOUT, wire.deadline.at));
     } else if (errno != EINTR) {
       return gone("send");
     }
@@ -113,7 +122,7 @@ Result<void> send_all(const Wire& wire, std::string_view text) {
   return {};
 }
 
-Result<std::string> receive_all(const Wire& wire) {
+Result<std::string> receive_all(Wire& wire) {
   std::string text;
   std::array<char, 16384> buffer{};
   for (;;) {
@@ -124,7 +133,7 @@ Result<std::string> receive_all(const Wire& wire) {
       if (text.size() > wire::kMaxReplyBytes)
         return Error{Code::internal, "the reply is too large"};
     } else if (errno == EAGAIN) {
-      AQUA_TRY(wait(wire, POLLIN, wire.deadline));
+      AQUA_TRY(wait(wire, POLLIN, wire.deadline.at));
     } else if (errno == ECONNRESET && !text.empty()) {
       return text;
     } else if (errno != EINTR) {
@@ -185,15 +194,15 @@ std::string bearer_token() {
   return plain ? line : std::string();
 }
 
-CallOutcome http_call(const wire::Address& to, const HttpRequest& request,
-                      Clock::time_point deadline, const Interrupt* interrupt) {
+CallOutcome http_call(const wire::Address& to, const HttpRequest& request, const Deadline& deadline,
+                      const Interrupt* interrupt) {
   CallOutcome outcome;
   const auto attempt = [&]() -> Result<HttpReply> {
     const int family = wire::socket_address(to).family();
     const ForkGuardedFd fd(
         UniqueFd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
     if (!fd.valid()) return errno_error("socket");
-    const Wire wire{fd.get(), deadline, interrupt};
+    Wire wire{fd.get(), deadline, interrupt};
     AQUA_TRY(connect_to(to, wire));
     outcome.sent = true;
     AQUA_TRY(send_all(wire, text_of(request, to.is_unix() ? std::string() : bearer_token())));

@@ -20,6 +20,15 @@ namespace aqua::southbound {
 
 using Clock = std::chrono::steady_clock;
 
+// When a call ends at the latest. Once `hurry` is raised, where there is one: a second from then or
+// from its beginning, if that is sooner.
+struct Deadline {
+  Deadline(Clock::time_point latest, const Interrupt* hurries = nullptr)
+      : at(latest), hurry(hurries) {}
+  Clock::time_point at;
+  const Interrupt* hurry;
+};
+
 struct HttpRequest {
   std::string method;
   std::string target;
@@ -46,7 +55,7 @@ struct CallOutcome {
 
 // `interrupt` may be nullptr.
 [[nodiscard]] CallOutcome http_call(const wire::Address& to, const HttpRequest& request,
-                                    Clock::time_point deadline, const Interrupt* interrupt);
+                                    const Deadline& deadline, const Interrupt* interrupt);
 
 // Parses a whole reply. For http_call() and its tests; internal when it is not HTTP/1.1 with
 // a status, or shorter than its Content-Length.

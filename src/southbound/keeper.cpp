@@ -120,8 +120,9 @@ Result<void> Keeper::renew(const Active& active) {
 
 void Keeper::leave(const Active& active) {
   // Refused while something is held; then the closing lifeline makes this client a suspect.
+  const auto patience = link_.answers() ? kLeavePatience : std::chrono::seconds{0};
   (void)http_call(link_.address, {"DELETE", "/v1/clients/self", active.secret, {}},
-                  Clock::now() + kLeavePatience, nullptr);
+                  Clock::now() + patience, nullptr);
 }
 
 }  // namespace aqua::southbound

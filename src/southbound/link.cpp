@@ -21,16 +21,19 @@ Result<std::unique_ptr<Link>> Link::open(Options options) {
   AQUA_ASSIGN(Interrupt calls, Interrupt::open());
   AQUA_ASSIGN(Interrupt watch, Interrupt::open());
   AQUA_ASSIGN(Interrupt keeper, Interrupt::open());
+  AQUA_ASSIGN(Interrupt hurry, Interrupt::open());
   return std::unique_ptr<Link>(new Link(std::move(options), std::move(address), std::move(calls),
-                                        std::move(watch), std::move(keeper)));
+                                        std::move(watch), std::move(keeper), std::move(hurry)));
 }
 
-Link::Link(Options opts, wire::Address to, Interrupt calls, Interrupt watch, Interrupt keeper)
+Link::Link(Options opts, wire::Address to, Interrupt calls, Interrupt watch, Interrupt keeper,
+           Interrupt hurry)
     : options(std::move(opts)),
       address(std::move(to)),
       calls_end(std::move(calls)),
       watch_ends(std::move(watch)),
-      keeper_wakes(std::move(keeper)) {}
+      keeper_wakes(std::move(keeper)),
+      hurries(std::move(hurry)) {}
 
 ledger::Time Link::steady_now() {
   return std::chrono::duration_cast<ledger::Time>(Clock::now().time_since_epoch());
@@ -47,7 +50,8 @@ Result<std::string> Link::call_text(const char* method, std::string target, std:
     return Error{Code::unavailable, concat(method, " ", target, ": session ", *number, " is over")};
   const HttpRequest request{method, std::move(target), active.secret, std::move(body),
                             std::move(key)};
-  const auto deadline = Clock::now() + options.call_timeout;
+  const auto patience = answers() ? options.call_timeout : std::chrono::milliseconds{0};
+  const Deadline deadline{Clock::now() + patience, &hurries};
   CallOutcome outcome = http_call(address, request, deadline, &calls_end);
   bool may_have_happened = !outcome.reply && outcome.sent;
   const bool lost = may_have_happened && outcome.error.code == Code::unavailable;
@@ -60,6 +64,10 @@ Result<std::string> Link::call_text(const char* method, std::string target, std:
     MutexLock lock(mu_);
     snapshot_wish_ = true;
     watch_ends.raise();
+  }
+  if (!outcome.reply && outcome.error.code == Code::deadline_exceeded && hurries.raised()) {
+    MutexLock lock(mu_);
+    unanswered_ = true;
   }
   return read(std::move(outcome), active.session.number);
 }
@@ -181,6 +189,11 @@ bool Link::take_snapshot_wish() {
   MutexLock lock(mu_);
   watch_ends.clear();
   return std::exchange(snapshot_wish_, false);
+}
+
+bool Link::answers() const {
+  MutexLock lock(mu_);
+  return !unanswered_;
 }
 
 void Link::close() {

@@ -66,9 +66,9 @@ class Link {
   // As post(), with an idempotency key: where the reply is lost the request is sent once more,
   // and the coordinator, which does it once, answers as it did.
   template <typename Reply, typename Request>
-  [[nodiscard]] Result<Reply> post_once(const char* target, const Request& request) {
-    return send<Reply>("POST", target, wire::encode(request), to_string(random_id<struct Key>()),
-                       {});
+  [[nodiscard]] Result<Reply> post_once(const char* target, const Request& request,
+                                        std::string key) {
+    return send<Reply>("POST", target, wire::encode(request), std::move(key), {});
   }
   // The body of a reply, or the error it tells. `in_session` is 0 outside any.
   [[nodiscard]] Result<std::string> read(CallOutcome outcome, std::uint64_t in_session);
@@ -101,6 +101,9 @@ class Link {
   // Watcher: whether a snapshot was wished for since the last time.
   [[nodiscard]] bool take_snapshot_wish();
 
+  void hurry() { hurries.raise(); }  // Client::hurry()
+  // False once a call has waited in vain after hurry().
+  [[nodiscard]] bool answers() const;
   void close();  // calls fail with cancelled from now on
   [[nodiscard]] bool closing() const;
   [[nodiscard]] bool forked() const { return fork_generation() != generation_; }
@@ -109,9 +112,11 @@ class Link {
   const Interrupt calls_end;     // raised by close()
   const Interrupt watch_ends;    // raised when the watch must look around
   const Interrupt keeper_wakes;  // raised when the keeper must
+  const Interrupt hurries;       // raised by hurry()
 
  private:
-  Link(Options opts, wire::Address to, Interrupt calls, Interrupt watch, Interrupt keeper);
+  Link(Options opts, wire::Address to, Interrupt calls, Interrupt watch, Interrupt keeper,
+       Interrupt hurry);
   [[nodiscard]] Result<std::string> call_text(const char* method, std::string target,
                                               std::string body, std::string key,
                                               std::optional<std::uint64_t> number);
@@ -136,6 +141,7 @@ class Link {
   bool first_failure_told_ AQUA_GUARDED_BY(mu_) = false;
   std::uint64_t announced_ AQUA_GUARDED_BY(mu_) = 0;
   bool snapshot_wish_ AQUA_GUARDED_BY(mu_) = false;
+  bool unanswered_ AQUA_GUARDED_BY(mu_) = false;  // a call after hurry()
   bool closing_ AQUA_GUARDED_BY(mu_) = false;
   Status status_ AQUA_GUARDED_BY(mu_);
 };

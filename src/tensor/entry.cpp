@@ -11,7 +11,8 @@
 namespace aqua {
 namespace {
 
-// True for a handle that is another stream on every thread: no event can stand for its work.
+// True for a handle that is another stream on every thread, or no stream of the device: no event
+// can stand for its work.
 bool is_nameless(const device::Device& device, Stream stream) noexcept {
   try {
     const auto named = device.check_stream(stream);
@@ -105,6 +106,8 @@ Result<TensorEntry::CopyPins> TensorEntry::pin_for_copy(Stream stream, ByteRange
   AQUA_TRY(await_readers(false));
   // The round that is copied now reads here: behind it, it writes no older bytes over these.
   AQUA_TRY(here_->wait_uses(context_.device, stream, true));
+  // The home may still be read by work from before the tensor last left it.
+  if (to_ != nullptr) AQUA_TRY(to_->wait_uses(context_.device, stream, true));
   CopyPins pins;
   pins.here = take_pin(here_, Access::write, stream, range);
   if (to_ != nullptr) {

@@ -33,21 +33,22 @@ Result<void> Migrator::start(std::shared_ptr<TensorEntry> entry, std::shared_ptr
   return {};
 }
 
-// The window is counted by bytes in flight, which each move holds from start() until it ends here
-// or is abandoned; a move that waits for pins keeps its part.
+// The window is counted by bytes in flight, of which a move that waits for pins has none: a tensor
+// that stays pinned must not keep the others from leaving.
 bool Migrator::poll(bool pressing) {
   bool ended = false;
+  in_flight_bytes_ = 0;
   std::deque<Move> left;
   for (Move& move : moves_) {
     const auto round = move.entry->step_move(*stream_, pressing && !move.promotion);
     if (round == TensorEntry::Round::moved) account(move);
     if (round == TensorEntry::Round::gone && move.entry->lost()) lost_.push_back(move.entry);
     if (round == TensorEntry::Round::moved || round == TensorEntry::Round::gone) {
-      in_flight_bytes_ -= move.entry->options().bytes;
       ended = true;
       continue;
     }
     move.pinned = round == TensorEntry::Round::pinned;
+    if (!move.pinned) in_flight_bytes_ += move.entry->options().bytes;
     move.suspect = round == TensorEntry::Round::suspect && !copy_alone(*move.entry);
     left.push_back(std::move(move));
   }
@@ -84,7 +85,7 @@ void Migrator::abandon_promotions() {
   std::erase_if(moves_, [this](const Move& move) {
     if (!move.promotion) return false;
     move.entry->abandon_move();
-    in_flight_bytes_ -= move.entry->options().bytes;
+    if (!move.pinned) in_flight_bytes_ -= move.entry->options().bytes;
     return true;
   });
 }

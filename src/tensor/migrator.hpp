@@ -78,7 +78,7 @@ class Migrator {
   const device::OwnStream alone_;
   const std::unique_ptr<device::Event> alone_done_;
   std::deque<Move> moves_;
-  std::size_t in_flight_bytes_ = 0;
+  std::size_t in_flight_bytes_ = 0;  // of the moves that are not pinned
   MigratorStats stats_;
   std::vector<std::shared_ptr<TensorEntry>> lost_;
 };

@@ -46,10 +46,13 @@ TEST_F(Threads, APinReleasedByManyIsReleasedOnce) {
     std::atomic<int> released{0};
     std::vector<std::thread> threads;
     for (int t = 0; t < 3; ++t) {
-      threads.emplace_back([&] {
+      threads.emplace_back([&, t] {
         aqua_pin_info info = AQUA_PIN_INFO_INIT;
-        (void)code_of(aqua_pin_get_info(pin, &info));
-        released += code_of(aqua_pin_release(pin)) == AQUA_OK ? 1 : 0;
+        if (code_of(aqua_pin_get_info(pin, &info)) == AQUA_OK) {
+          EXPECT_NE(info.data, nullptr);
+        }
+        aqua_error* const error = t == 0 ? aqua_pin_release(pin) : aqua_pin_release_on(pin, 0);
+        released += code_of(error) == AQUA_OK ? 1 : 0;
       });
     }
     for (std::thread& thread : threads) thread.join();

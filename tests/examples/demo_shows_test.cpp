@@ -59,7 +59,9 @@ json serving(double p50, double p99, double tokens, std::uint64_t host) {
   return {{"ttft_ms", {{"p50", p50}, {"p99", p99}, {"all", {p50, p99}}}},
           {"tokens_per_second", tokens},
           {"offloaded_bytes", {{"peer", 0}, {"host", host}}},
-          {"fetched_bytes", {{"peer", 0}, {"host", host}}}};
+          {"fetched_bytes", {{"peer", 0}, {"host", host}}},
+          {"promoted_bytes", 0},
+          {"evacuated_bytes", 0}};
 }
 
 TEST(Gain, IsToldInFactorsBothWays) {
@@ -73,6 +75,17 @@ TEST(Gain, IsToldInFactorsBothWays) {
   EXPECT_EQ(rows[2].gain, "2.0x as many");
   EXPECT_EQ(rows[3].host, "6.0 GB");
   EXPECT_THAT(gain_sentence(compared), AllOf(HasSubstr("3.0x sooner"), HasSubstr("2.0x")));
+}
+
+TEST(Gain, WhatIsMovedBetweenTiersCrossesTheSlowLinkToo) {
+  const Serving host{.offloaded = {.host = 3'000'000'000}, .fetched = {.host = 3'000'000'000}};
+  const Serving lent{.offloaded = {.peer = 9'000'000'000, .host = 400'000'000},
+                     .fetched = {.peer = 9'000'000'000, .host = 300'000'000},
+                     .promoted = 200'000'000,
+                     .evacuated = 100'000'000};
+  const auto rows = gain_rows({{"host", host}, {"lent", lent}});
+  EXPECT_EQ(rows[3].host, "6.0 GB");
+  EXPECT_EQ(rows[3].lent, "1.0 GB");
 }
 
 TEST(Gain, WhereThereIsNoneItSaysSo) {

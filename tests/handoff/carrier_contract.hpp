@@ -6,6 +6,7 @@
 //   Stream stream(carrier)                                      on which they are written
 //   bool landed(carrier, parcel, stamp)                         brings it here and compares
 //   void cancel(id)
+//   Runtime gpu                                                 of all members, an emulated one
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,6 +18,9 @@
 #include <vector>
 
 #include "aqua/handoff/carrier.hpp"
+#include "base/internals.hpp"
+#include "device/memfd/device.hpp"
+#include "runtime/impl.hpp"
 #include "tests/base/code_of.hpp"
 
 namespace aqua {
@@ -240,7 +244,13 @@ TYPED_TEST_P(CarrierContract, ADeclinedParcelEndsAndIsToldItsGiver) {
   EXPECT_EQ(code_of(decode->finish(parcel.number, {})), "not_found");
   EXPECT_EQ(code_of(decode->decline(parcel.number, {})), "not_found");
   this->give(*prefill, {"s", 1}, 6);
-  EXPECT_EQ(this->take(*decode).id, "s") << "and the first one comes to nobody else";
+  const Parcel next = this->take(*decode);
+  EXPECT_EQ(next.id, "s") << "and the first one comes to nobody else";
+  // CUDA's legacy stream is no good while another one is captured.
+  device::pretend_capture(detail::Internals::impl(this->world_.gpu).device(), Stream{});
+  ASSERT_TRUE(decode->decline(next.number).ok());
+  EXPECT_EQ(this->delivery(*prefill).outcome, Delivery::Outcome::declined);
+  EXPECT_EQ(code_of(decode->decline(next.number)), "not_found");
 }
 
 TYPED_TEST_P(CarrierContract, WhoWasToGetAParcelIsToldThatItDoesNotCome) {

@@ -199,9 +199,14 @@ class MemoryCarrier final : public Carrier {
     return hub_.book.confirm(self_, number);
   }
   Result<void> finish(std::uint64_t number, Stream /*stream*/) override {
+    AQUA_TRY(check_captured());
     return finish_as(ParcelEvent::confirmed, number);
   }
   Result<void> decline(std::uint64_t number, Stream /*stream*/) override {
+    AQUA_TRY(check_captured());
+    return decline(number);
+  }
+  Result<void> decline(std::uint64_t number) override {
     return finish_as(ParcelEvent::declined, number);
   }
   std::vector<std::uint64_t> superseded() override {
@@ -224,7 +229,7 @@ class MemoryCarrier final : public Carrier {
   [[nodiscard]] unsigned landed() const { return landed_; }  // calls of land()
   // The next copies are watched by these, in turn, instead of by their own.
   void watch_by(std::deque<Ticket> tickets) { watched_by_ = std::move(tickets); }
-  // As while a graph is captured: nothing can be finished.
+  // As while a graph is captured: nothing can be finished behind a stream.
   void capture(bool on) { capturing_ = on; }
   // As once the keeper has ended: nobody is told anything.
   void go_away() { away_ = true; }
@@ -263,8 +268,11 @@ class MemoryCarrier final : public Carrier {
     return Error{Code::invalid_argument,
                  concat("land: ", fill->copies->bytes(), " bytes were filled, and not ", bytes)};
   }
-  Result<void> finish_as(ParcelEvent what, std::uint64_t number) {
+  [[nodiscard]] Result<void> check_captured() const {
     if (capturing_) return Error{Code::failed_precondition, "finish: the stream is captured"};
+    return {};
+  }
+  Result<void> finish_as(ParcelEvent what, std::uint64_t number) {
     auto finished = hub_.book.finish(self_, number, what);
     hub_.settle();
     return finished;

@@ -10,11 +10,13 @@
 #include <chrono>
 #include <future>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "aqua/groups.hpp"
 #include "tests/base/sanitized.hpp"
 #include "tests/runtime/runtime_fixture.hpp"
+#include "tests/runtime/scripted_coordinator.hpp"
 
 namespace aqua {
 namespace {
@@ -123,6 +125,24 @@ TEST_F(Closing, EndsTheWaitForAReclaim) {
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error().code, Code::failed_precondition);
   EXPECT_FALSE(reclaim->progress().done);
+}
+
+TEST_F(Closing, AsksOnceWhereTheCoordinatorDoesNotAnswer) {
+  constexpr const char* kWithdraw = "POST /v1/offers/withdraw";
+  std::atomic<test::ScriptedCoordinator*> self{nullptr};
+  test::ScriptedCoordinator coordinator(
+      directory_,
+      [&](const std::string& request) -> std::optional<test::ScriptedCoordinator::Reply> {
+        if (request == kWithdraw) (void)self.load()->await("the end", 1);
+        return std::nullopt;
+      });
+  self = &coordinator;
+  auto lender = open({.device = "emu:0", .coordinator = coordinator.address(), .name = "lender"});
+  await([&] { return lender->status().connected; });
+  ASSERT_TRUE(lender->lend(12_MiB).ok());  // three slabs
+  EXPECT_TRUE(coordinator.await("POST /v1/offers", 1));
+  lender.reset();
+  EXPECT_EQ(coordinator.asked(kWithdraw), 1);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "aqua/elastic_pool.hpp"
+#include "aqua/layout.hpp"
+#include "aqua/side_stream.hpp"
 #include "aqua/types.hpp"
 #include "base/internals.hpp"
 #include "device/cuda/device.hpp"
@@ -121,6 +123,34 @@ TEST_F(GpuRuntime, AnElasticPoolLendsItsTailAndKeepsTheRestAndItsAddresses) {
   copy(*lender, plane + 4_MiB, kept.data(), kept.size());
   copy(*lender, seen.data(), plane + 4_MiB, seen.size());
   EXPECT_TRUE(seen == kept) << "mapped again";
+}
+
+TEST_F(GpuRuntime, AStreamOfTheOtherGpuIsRefusedAndNothingIsQueuedThere) {
+  if (one_device_) GTEST_SKIP() << "there is one GPU here";
+  auto ours = open_gpu("cuda:0", "ours", 0);
+  auto other = open_gpu(second_, "other", 0);
+  SideStream theirs = SideStream::create(*other).value();
+  Bytes cache = pattern(1_MiB, 7);
+  const Layout layout = Layout::make(LayoutSpec{.layers = 1,
+                                                .planes_per_layer = 1,
+                                                .planes = {cache.data()},
+                                                .block_count = 16,
+                                                .block_stride = 64_KiB,
+                                                .axes = BlockAxes::whole(64_KiB)})
+                            .value();
+  const std::vector<std::uint32_t> blocks{1, 3, 5, 14};
+  auto tensor = ours->allocate({.bytes = layout.packed_bytes(blocks.size()), .name = "t"});
+  ASSERT_TRUE(tensor.ok()) << tensor.error().message;
+  fill(*ours, *tensor, 8);
+  const auto offloaded = ours->offload(layout, blocks, *tensor, theirs.stream());
+  ASSERT_FALSE(offloaded.ok());
+  EXPECT_EQ(offloaded.error().code, Code::invalid_argument) << offloaded.error().message;
+  const auto fetched = ours->fetch(*tensor, layout, blocks, theirs.stream());
+  ASSERT_FALSE(fetched.ok());
+  EXPECT_EQ(fetched.error().code, Code::invalid_argument) << fetched.error().message;
+  ASSERT_TRUE(theirs.wait().ok());
+  EXPECT_TRUE(holds(*ours, *tensor, 8));
+  EXPECT_TRUE(cache == pattern(1_MiB, 7));
 }
 
 }  // namespace

@@ -155,6 +155,37 @@ TEST_F(LendBorrow, APinDelaysAReclaimToItsDeadlineWhichNamesTheHolder) {
   EXPECT_EQ(mismatches(*borrower, *tensor, 1), 0u);
 }
 
+// Slabs are emptied in the order of their numbers, so that the one that can be emptied is the last.
+TEST_F(LendBorrow, TensorsThatStayPinnedKeepNoOtherFromLeaving) {
+  constexpr std::size_t kSlab = 4_MiB;
+  constexpr std::size_t kPinned = tensor::Migrator::kWindowBytes;
+  auto lender = open({.device = "emu:0", .name = "lender"});
+  auto borrower = open({.device = "emu:1",
+                        .name = "borrower",
+                        .host_bytes = 2 * kPinned,
+                        .max_peer_bytes = kPinned + kSlab});
+  ASSERT_TRUE(lender->lend(kPinned).ok());
+  await([&] { return borrower->status().peer.capacity_bytes == kPinned; });
+  std::vector<AquaTensor> tensors;
+  std::vector<Pin> pins;
+  for (std::size_t bytes = 0; bytes < kPinned; bytes += kSlab) {
+    tensors.push_back(borrower->allocate({.bytes = kSlab, .name = "held"}).value());
+    pins.push_back(tensors.back().pin(Access::write, Stream{}).value());
+    ASSERT_EQ(pins.back().tier(), Tier::peer);
+  }
+  ASSERT_TRUE(lender->lend(kSlab).ok());
+  await([&] { return borrower->status().peer.capacity_bytes == kPinned + kSlab; });
+  auto tensor = borrower->allocate({.bytes = 1_MiB, .name = "free to go"});
+  ASSERT_TRUE(tensor.ok());
+  ASSERT_EQ(tensor->tier(), Tier::peer);
+  stamp(*borrower, *tensor, 5);
+
+  ASSERT_TRUE(lender->reclaim(kPinned + kSlab, std::chrono::minutes(1)).ok());
+  await([&] { return lender->status().lent_bytes == kPinned; });
+  EXPECT_EQ(tensor->tier(), Tier::host);
+  EXPECT_EQ(mismatches(*borrower, *tensor, 5), 0u);
+}
+
 TEST_F(LendBorrow, WithoutACoordinatorTensorsLiveOnTheHostTier) {
   auto alone = open({.device = "emu:0",
                      .coordinator = "none",
@@ -181,6 +212,30 @@ TEST_F(LendBorrow, LentMemoryCanBeTakenBackWhileTheCoordinatorIsAway) {
   ASSERT_TRUE(reclaim.ok());
   EXPECT_TRUE(reclaim->wait().ok());
   EXPECT_EQ(lender->status().lent_bytes, 0u);
+}
+
+// The coordinator has begun it, so it is known there when the coordinator goes.
+TEST_F(LendBorrow, AReclaimUnderWayIsDoneWithoutItsCoordinator) {
+  auto lender = open({.device = "emu:0", .name = "lender"});
+  auto borrower =
+      open({.device = "emu:1", .name = "borrower", .host_bytes = 64_MiB, .max_peer_bytes = 8_MiB});
+  ASSERT_TRUE(lender->lend(8_MiB).ok());
+  await([&] { return borrower->status().peer.capacity_bytes == 8_MiB; });
+  auto tensor = borrower->allocate({.bytes = 1_MiB, .name = "held"});
+  ASSERT_TRUE(tensor.ok());
+  stamp(*borrower, *tensor, 4);
+  auto pin = tensor->pin(Access::write, Stream{});
+  ASSERT_TRUE(pin.ok());
+  auto reclaim = lender->reclaim(8_MiB, std::chrono::minutes(1));
+  ASSERT_TRUE(reclaim.ok());
+  await([&] { return reclaim->progress().bytes_returned == 4_MiB; });  // of the other slab
+  stop_daemon();
+  await([&] { return !lender->status().connected && !borrower->status().connected; });
+  pin->release();
+  const auto outcome = reclaim->wait();
+  EXPECT_TRUE(outcome.ok()) << outcome.error().message;
+  EXPECT_EQ(lender->status().lent_bytes, 0u);
+  EXPECT_EQ(mismatches(*borrower, *tensor, 4), 0u);
 }
 
 TEST_F(LendBorrow, AReclaimOfWhatAnotherBringsHomeWaitsForNothingElse) {

@@ -107,7 +107,9 @@ TEST_F(Published, DescriptorsThatAreNoSealedSlabsAreRefused) {
   const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   EXPECT_EQ(code_of(PublishedMemory::open(reader_, {slab, {file, 2_MiB}})), "invalid_argument");
   ::close(file);
-  EXPECT_FALSE(PublishedMemory::open(reader_, {{-1, 2_MiB}}).ok());
+  EXPECT_EQ(code_of(PublishedMemory::open(reader_, {{file, 2_MiB}})), "invalid_argument")
+      << "closed";
+  EXPECT_EQ(code_of(PublishedMemory::open(reader_, {{-1, 2_MiB}})), "invalid_argument");
 }
 
 TEST_F(Published, ReadsAndWritesBeyondItAreRefused) {

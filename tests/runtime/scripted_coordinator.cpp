@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -32,7 +33,7 @@ UniqueFd listen_at(const std::string& path) {
   return fd;
 }
 
-// Reads a whole request; "METHOD PATH" of it, "" when the client has gone.
+// Reads a whole request; "" when the client has gone.
 std::string receive_request(int fd) {
   std::string text;
   std::array<char, 4096> buffer{};
@@ -46,6 +47,11 @@ std::string receive_request(int fd) {
     if (n <= 0) return {};
     text.append(buffer.data(), static_cast<std::size_t>(n));
   }
+  return text;
+}
+
+// "METHOD PATH" of it.
+std::string name_of(const std::string& text) {
   return text.substr(0, text.find_first_of("? ", text.find(' ') + 1));
 }
 
@@ -99,14 +105,16 @@ void ScriptedCoordinator::accept_lifelines() {
 }
 
 void ScriptedCoordinator::serve(UniqueFd connection) {
-  const std::string request = receive_request(connection.get());
-  if (request.empty()) return;
+  const std::string asked = receive_request(connection.get());
+  if (asked.empty()) return;
+  const std::string request = name_of(asked);
   {
     const MutexLock lock(mu_);
-    ++asked_[request];
+    asked_[request].push_back(asked);
     changed_.notify_all();
   }
   const Reply reply = answer(request);
+  if (reply.status == kNoAnswer) return;
   const std::string text =
       concat("HTTP/1.1 ", reply.status, " -\r\nContent-Length: ", reply.body.size(), "\r\n\r\n",
              reply.body);
@@ -140,7 +148,14 @@ ScriptedCoordinator::Reply ScriptedCoordinator::answer(const std::string& reques
 int ScriptedCoordinator::asked(const std::string& request) const {
   const MutexLock lock(mu_);
   const auto found = asked_.find(request);
-  return found == asked_.end() ? 0 : found->second;
+  return found == asked_.end() ? 0 : static_cast<int>(found->second.size());
+}
+
+int ScriptedCoordinator::asked_anew(const std::string& request) const {
+  const MutexLock lock(mu_);
+  const auto found = asked_.find(request);
+  if (found == asked_.end()) return 0;
+  return static_cast<int>(std::set<std::string>(found->second.begin(), found->second.end()).size());
 }
 
 bool ScriptedCoordinator::await(const std::string& request, int times) const {
@@ -148,7 +163,7 @@ bool ScriptedCoordinator::await(const std::string& request, int times) const {
   const MutexLock lock(mu_);
   for (;;) {
     const auto found = asked_.find(request);
-    if (found != asked_.end() && found->second >= times) return true;
+    if (found != asked_.end() && std::cmp_greater_equal(found->second.size(), times)) return true;
     if (stopping_ || !changed_.wait_until(mu_, deadline)) return false;
   }
 }
@@ -166,6 +181,10 @@ ScriptedCoordinator::Reply ScriptedCoordinator::self(const wire::Snapshot& snaps
   wire::Snapshot told = snapshot;
   told.epoch = kEpoch;
   return {200, wire::encode(told)};
+}
+
+ScriptedCoordinator::Reply ScriptedCoordinator::reclaim(const ledger::Ledger::ReclaimStart& start) {
+  return {200, wire::encode(wire::ReclaimReply{kEpoch, start.reclaim, start.withdrawn})};
 }
 
 ScriptedCoordinator::Reply ScriptedCoordinator::unavailable() {

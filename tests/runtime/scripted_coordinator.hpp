@@ -18,8 +18,9 @@ namespace aqua::test {
 
 class ScriptedCoordinator {
  public:
+  static constexpr int kNoAnswer = 0;
   struct Reply {
-    int status = 200;
+    int status = 200;  // kNoAnswer: the connection is closed instead
     std::string body;
   };
   // Answers "METHOD PATH"; none: as a coordinator would that has nothing to tell. On a thread of
@@ -35,12 +36,16 @@ class ScriptedCoordinator {
   [[nodiscard]] std::string address() const { return "unix:" + path_; }
   // How often this "METHOD PATH" has been asked.
   [[nodiscard]] int asked(const std::string& request) const;
+  // The same, where a request that is repeated to the letter counts once.
+  [[nodiscard]] int asked_anew(const std::string& request) const;
   // Waits until it has been asked so often; false when this object goes or 60 s are over.
   bool await(const std::string& request, int times) const;
 
   // An answer to "GET /v1/watch" or "GET /v1/clients/self".
   [[nodiscard]] static Reply watch(const wire::Snapshot& snapshot);
   [[nodiscard]] static Reply self(const wire::Snapshot& snapshot);
+  // An answer to "POST /v1/reclaims".
+  [[nodiscard]] static Reply reclaim(const ledger::Ledger::ReclaimStart& start);
   // A refusal by somebody who may do better later.
   [[nodiscard]] static Reply unavailable();
 
@@ -58,7 +63,7 @@ class ScriptedCoordinator {
   mutable Mutex mu_;
   mutable CondVar changed_;
   bool stopping_ AQUA_GUARDED_BY(mu_) = false;
-  std::map<std::string, int> asked_ AQUA_GUARDED_BY(mu_);
+  std::map<std::string, std::vector<std::string>> asked_ AQUA_GUARDED_BY(mu_);
   std::vector<std::thread> serving_;  // the accepting thread's, until that is joined
   std::thread accepting_;
   std::thread greeting_;

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <utility>
 
+#include "tests/base/code_of.hpp"
 #include "tests/runtime/runtime_fixture.hpp"
 #include "tests/runtime/scripted_coordinator.hpp"
 
@@ -128,6 +130,65 @@ TEST_F(SecondLook, ReportsAScrubAgainThatWasNotHeard) {
   await([&] { return lender->status().connected; });
   ASSERT_TRUE(lender->lend(4_MiB).ok());
   await([&] { return scrubs >= 2; });
+}
+
+// A lender whose one slab is wanted back, as a coordinator tells it.
+class ScriptedReclaim : public SecondLook {
+ protected:
+  static constexpr const char* kReclaim = "POST /v1/reclaims";
+  static constexpr const char* kStatus = "GET /v1/reclaims/7";
+
+  [[nodiscard]] static ScriptedCoordinator::Reply started(std::vector<ledger::SlabId> withdrawn) {
+    ledger::Reclaim reclaim;
+    reclaim.id = 7;
+    reclaim.bytes_wanted = 4_MiB;
+    reclaim.outstanding = {{random_id<ClientTag>(), 1}};
+    return ScriptedCoordinator::reclaim({reclaim, std::move(withdrawn)});
+  }
+  // Once the coordinator has heard of its slab.
+  [[nodiscard]] std::optional<Runtime> open_lender(const ScriptedCoordinator& coordinator) {
+    auto lender = open({.device = "emu:0", .coordinator = coordinator.address(), .name = "lender"});
+    await([&] { return lender->status().connected; });
+    EXPECT_TRUE(lender->lend(4_MiB).ok());
+    EXPECT_TRUE(coordinator.await(kOffer, 1));
+    return lender;
+  }
+};
+
+// The first request has begun it, and withdrawn the slab; neither its answer nor the next one
+// comes. Whoever asks for another one then is told that nothing is left to want.
+TEST_F(ScriptedReclaim, IsAskedForAgainWhereItsAnswerIsLostAndBringsItsSlabHome) {
+  std::atomic<ScriptedCoordinator*> self{nullptr};
+  ScriptedCoordinator coordinator(
+      directory_, [&](const std::string& request) -> std::optional<ScriptedCoordinator::Reply> {
+        if (request != kReclaim) return std::nullopt;
+        if (self.load()->asked(kReclaim) <= 2)
+          return ScriptedCoordinator::Reply{ScriptedCoordinator::kNoAnswer, {}};
+        if (self.load()->asked_anew(kReclaim) == 1) return started({{random_id<ClientTag>(), 1}});
+        return ScriptedCoordinator::reclaim({});
+      });
+  self = &coordinator;
+  auto lender = open_lender(coordinator);
+  auto reclaim = lender->reclaim(4_MiB, std::chrono::minutes(1));
+  ASSERT_TRUE(reclaim.ok());
+  const auto outcome = reclaim->wait();
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  EXPECT_EQ(outcome->bytes_returned, 4_MiB);
+  EXPECT_EQ(lender->status().lent_bytes, 0u);
+}
+
+TEST_F(ScriptedReclaim, EndsWhereNobodyCanTellWhoHoldsTheRest) {
+  ScriptedCoordinator coordinator(
+      directory_, [](const std::string& request) -> std::optional<ScriptedCoordinator::Reply> {
+        if (request == kReclaim) return started({});
+        if (request == kStatus) return ScriptedCoordinator::unavailable();
+        return std::nullopt;
+      });
+  auto lender = open_lender(coordinator);
+  auto reclaim = lender->reclaim(4_MiB, std::chrono::milliseconds(100));
+  ASSERT_TRUE(reclaim.ok());
+  EXPECT_EQ(code_of(reclaim->wait()), "deadline_exceeded");
+  EXPECT_EQ(coordinator.asked(kStatus), 1) << "it was taken to say that nobody holds anything";
 }
 
 }  // namespace

@@ -63,6 +63,9 @@ TEST_F(Shared, WhatCannotBeIsRefused) {
   slabs[0].descriptor = ::dup(STDERR_FILENO);
   EXPECT_EQ(code_of(SharedMemory::open(other_, slabs)), "invalid_argument");
   ::close(slabs[0].descriptor);
+  EXPECT_EQ(code_of(SharedMemory::open(other_, slabs)), "invalid_argument") << "closed";
+  slabs[0].descriptor = -1;
+  EXPECT_EQ(code_of(SharedMemory::open(other_, slabs)), "invalid_argument");
 }
 
 TEST_F(Shared, AMarkIsAwaitedByAThread) {

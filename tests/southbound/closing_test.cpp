@@ -7,6 +7,7 @@
 #include <chrono>
 #include <future>
 #include <thread>
+#include <utility>
 
 #include "tests/base/few_threads.hpp"
 #include "tests/base/sanitized.hpp"
@@ -96,6 +97,23 @@ TEST(Closing, EndsACallThatWaits) {
   const auto outcome = call.get();
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error().code, Code::cancelled);
+  daemon.process().signal(SIGCONT);
+}
+
+// A call may take an hour: whoever waited for that would not end.
+TEST(Closing, InAHurryNoCallWaitsForItsTimeout) {
+  DaemonProcess daemon;
+  southbound::Options options = options_of(daemon.address(), "peer", false);
+  options.call_timeout = std::chrono::hours{1};
+  Peer peer(std::move(options));
+  daemon.process().stop();
+  auto call = std::async(std::launch::async, [&] { return peer.client->snapshot(); });
+  peer.client->hurry();
+  for (const auto& outcome : {call.get(), peer.client->snapshot()}) {
+    ASSERT_FALSE(outcome.ok());
+    EXPECT_EQ(outcome.error().code, Code::unavailable);
+  }
+  peer.client->close();
   daemon.process().signal(SIGCONT);
 }
 

@@ -93,6 +93,36 @@ TEST_F(CopyPins, TakenBeforeTheMoveTheyAreOverBeforeAnythingIsCopied) {
   EXPECT_EQ(read(tensor_, a_), bytes_);
 }
 
+// Nothing has been copied there yet that would have waited for the reader.
+TEST_F(CopyPins, WriteThePlaceMovedToBehindItsEarlierReaders) {
+  evacuate(tensor_);
+  const Bytes before = bytes_;
+  Bytes seen(kBytes);
+  Gate gate(*gpu_, a_);
+  {
+    const auto pin = tensor_.pin(Access::read, a_).value();
+    EXPECT_OK(gpu_->copy(device::one(seen.data(), pin.data(), kBytes), a_));
+  }
+  promote(tensor_);
+  auto held = tensor_.pin(Access::write, b_).value();
+  EXPECT_OK(entry().begin_move(nullptr, m_));
+  {
+    const auto both = pins(0, kBytes);
+    ASSERT_TRUE(both.there.held());
+    write(both, 0, 6);
+  }
+  const auto written = mark(b_);
+  EXPECT_FALSE(reached(*written));
+  gate.open();
+  EXPECT_OK(finish(*gpu_, a_));
+  EXPECT_EQ(seen, before);
+  held.release();
+  entry().wait_round();
+  while (step() == Round::again) entry().wait_round();
+  EXPECT_EQ(tensor_.tier(), Tier::host);
+  EXPECT_EQ(read(tensor_, a_), bytes_);
+}
+
 TEST_F(CopyPins, ARoundThatWasRepeatedUnderThemCopiesTheirRangeAgain) {
   EXPECT_OK(entry().begin_move(nullptr, m_));
   {

@@ -20,6 +20,14 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostErrorText = 2000;
 constexpr std::size_t kMostBody = std::size_t{16} << 20;
+// In place of no limit: httplib counts milliseconds in an int.
+constexpr std::chrono::seconds kWithoutLimit{std::chrono::hours(24 * 7)};
+
+// Linux repeats a SYN that was lost after a second.
+std::chrono::seconds time_to_connect(std::chrono::seconds timeout) {
+  constexpr std::chrono::seconds kLeast{2};
+  return std::max(kLeast, (timeout.count() > 0 ? timeout : HttpOptions{}.timeout) / 10);
+}
 
 Error bad_url(std::string_view url, std::string_view what) {
   return Error{Code::invalid_argument, concat("URL ", report::shown(url), ": ", what)};
@@ -61,7 +69,8 @@ struct HttpClient::Impl {
   Impl(const EngineUrl& url, const HttpOptions& options)
       : name(concat(url.host, ":", url.port)),
         prefix(url.prefix),
-        timeout(options.timeout),
+        timeout(options.timeout.count() > 0 ? options.timeout : kWithoutLimit),
+        to_connect(time_to_connect(options.timeout)),
         whole(options.whole),
         client(url.host, url.port),
         ends(options.stop, [this] { end(); }) {
@@ -69,7 +78,7 @@ struct HttpClient::Impl {
     client.set_tcp_nodelay(true);
     client.set_read_timeout(timeout.count(), 0);
     client.set_write_timeout(timeout.count(), 0);
-    client.set_connection_timeout(std::max<std::int64_t>(1, timeout.count() / 10), 0);
+    client.set_connection_timeout(to_connect.count(), 0);
     if (!options.api_key.empty()) client.set_bearer_token_auth(options.api_key);
     // An end that came before there was a connection to be cut: shut down like this, the socket
     // connects and then neither sends nor receives.
@@ -97,7 +106,11 @@ struct HttpClient::Impl {
               "this machine, not the engine, is at its limit: no file descriptor is left; raise "
               "ulimit -n"};
     }
-    if (error == httplib::Error::Connection || error == httplib::Error::ConnectionTimeout)
+    if (error == httplib::Error::ConnectionTimeout) {
+      return {Code::deadline_exceeded,
+              concat(name, ": took no connection for ", to_connect.count(), " s: is it there?")};
+    }
+    if (error == httplib::Error::Connection)
       return {Code::unavailable, concat(name, ": cannot be reached: is it running?")};
     return {Code::unavailable, concat(name, ": broke off (", httplib::to_string(error), ")")};
   }
@@ -158,6 +171,7 @@ struct HttpClient::Impl {
   const std::string name;
   const std::string prefix;
   const std::chrono::seconds timeout;
+  const std::chrono::seconds to_connect;
   const std::chrono::milliseconds whole;
   std::atomic<bool> stopped{false};
   std::atomic<bool> late{false};  // the call under way

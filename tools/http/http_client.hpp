@@ -15,9 +15,11 @@
 namespace aqua::http {
 
 struct HttpOptions {
-  std::string url{};                 // "http://HOST[:PORT][/PREFIX]"
-  std::string api_key{};             // sent as a bearer token; empty: none
-  std::chrono::seconds timeout{60};  // in which nothing is heard; for connecting, a tenth of it
+  std::string url{};      // "http://HOST[:PORT][/PREFIX]"
+  std::string api_key{};  // sent as a bearer token; empty: none
+  // In which nothing is heard; 0: as long as it takes. For connecting a tenth of it (of 0: 6 s),
+  // and 2 s at least.
+  std::chrono::seconds timeout{60};
   // Of a call, from its beginning to its last byte, however much is heard; 0: as long as it takes.
   std::chrono::milliseconds whole{0};
   std::stop_token stop{};  // ends what is under way, and all that would follow
@@ -49,9 +51,10 @@ enum class Heard : std::uint8_t {
 // limit of the whole has one of its own.
 //
 // Every call fails with cancelled once stopped, unavailable when the engine cannot be reached or
-// broke off, deadline_exceeded when it said nothing for the time limit or the call took longer than
-// a whole one may, data_loss when an answer that is kept has more than 16 MiB, resource_exhausted
-// when this process has no descriptor left, or no thread to watch over a limit of the whole.
+// broke off, deadline_exceeded when it took no connection in its time, said nothing for the time
+// limit, or the call took longer than a whole one may, data_loss when an answer that is kept has
+// more than 16 MiB, resource_exhausted when this process has no descriptor left, or no thread to
+// watch over a limit of the whole.
 class HttpClient {
  public:
   using OnData = std::function<Heard(std::string_view, std::chrono::steady_clock::time_point)>;

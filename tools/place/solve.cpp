@@ -155,6 +155,7 @@ Result<Placement> solve(const Cluster& cluster, const SolveOptions& options) {
           column_bound(cluster, *solver, placement.bound, *choice.best(), deadline.part(0.8));
     }
   }
+  std::optional<Score> serves_most;  // proven: no placement of this objective serves more
   if (solver) {
     const auto incumbent = choice.best() ? std::optional(choice.score()) : std::nullopt;
     // A part: a solver ends a little after its limit, and the rest takes a moment.
@@ -162,14 +163,17 @@ Result<Placement> solve(const Cluster& cluster, const SolveOptions& options) {
         solve_exactly(cluster, *solver, placement.bound, incumbent, deadline.part(0.8));
     if (exact.infeasible) return nothing_found(cluster, true);
     placement.bound = exact.bound;
-    placement.served_best = exact.served_best;
     if (exact.assignment) {
+      if (exact.served_best) serves_most = score_of(cluster, *exact.assignment);
       choice.offer(*exact.assignment, "patterns");
       choice.offer(settle(cluster, *exact.assignment), "patterns");
     }
   }
   if (!choice.best()) return nothing_found(cluster, false);
   if (runs_already(cluster)) offer_frugal(cluster, choice, deadline);
+  // Where moves cost something, the choice may be one that moves fewer models and serves less.
+  placement.served_best = serves_most && choice.score().objective <= serves_most->objective &&
+                          choice.score().served >= serves_most->served;
   placement.time_limit_hit = deadline.hit();
   finish(cluster, choice, placement);
   return placement;

@@ -29,8 +29,10 @@ std::string seconds(double ms) {
   return text("%.2f s", ms / 1000);
 }
 
+// What crossed the link to host memory: each of these does so once.
 double host_bytes(const json& serving) {
-  return number(serving, "/offloaded_bytes/host") + number(serving, "/fetched_bytes/host");
+  return number(serving, "/offloaded_bytes/host") + number(serving, "/fetched_bytes/host") +
+         number(serving, "/promoted_bytes") + number(serving, "/evacuated_bytes");
 }
 
 }  // namespace

@@ -120,28 +120,34 @@ void Engine::run() {
     tell_status();
     const schedule::Batch batch = scheduler_->next();
     for (const schedule::Preemption& order : batch.preemptions) preempt(order);
+    bool changed = batch.moves();
     if (!batch.too_large.empty() && kept_.blocks() > 0) {
       kept_.drop_all();  // they may fit now
+      changed = true;
     } else {
-      for (const SequenceId id : batch.too_large) refuse(id);
+      for (const SequenceId id : batch.too_large) changed |= refuse_if_too_large(id);
     }
     // A long prefix is kept for as long as nobody wants its room.
     if (kept_.is_beyond_limit() &&
         (!batch.preemptions.empty() || scheduler_->status().waiting > 0)) {
       kept_.drop_all();
+      changed = true;
     }
     if (batch.computes()) {
       compute(batch);
-    } else if (!batch.moves() && batch.too_large.empty()) {
+    } else if (!changed) {
       rest();
     }
   }
 }
 
-void Engine::refuse(SequenceId id) {
-  sequences_.at(id).out->refuse("larger than this engine's KV memory");
+bool Engine::refuse_if_too_large(SequenceId id) {
+  const Sequence& sequence = sequences_.at(id);
+  if (cache_.blocks_for(sequence.tokens.size()) <= blocks_here()) return false;
+  sequence.out->refuse("larger than this engine's KV memory");
   must(scheduler_->finish(id), "finish");
   end(id);
+  return true;
 }
 
 void Engine::take_news() {
@@ -162,12 +168,10 @@ void Engine::handle(Arrival& arrival) {
 }
 
 Result<void> Engine::arrive(const schedule::Request& request) {
-  set_capacity();
+  scheduler_->set_device_blocks(blocks_here());
   auto arrived = scheduler_->arrive(request);
-  if (arrived.ok() || kept_.blocks() == 0) return arrived;
-  kept_.drop_all();
   set_capacity();
-  return scheduler_->arrive(request);
+  return arrived;
 }
 
 void Engine::begin(Arrival& arrival) {
@@ -197,7 +201,7 @@ void Engine::begin(Arrival& arrival) {
                     .least = asked.answered + asked.min_tokens,
                     .most = asked.answered + asked.max_tokens,
                     .sampler = asked.sampler,
-                    .ahead = !asked.name.request.empty() && asked.max_tokens == 1};
+                    .ahead = asked.max_tokens == 1};
   if (kept) sequence.blocks = std::move(kept->blocks);
   sequences_.emplace(request.id, std::move(sequence));
 }

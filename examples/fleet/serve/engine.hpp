@@ -98,7 +98,7 @@ class Engine {
     migration::Sampler sampler{};
     Blocks blocks{};
     std::uint32_t shared = 0;  // so many leading blocks are
-    bool ahead = false;        // computed for a move by tokens: its KV is kept
+    bool ahead = false;        // of one token, as ahead of a move by tokens: its KV is kept
     std::optional<Source> source{};
     migration::Turn over = 0;  // moves up to this one are over, in whatever order orders come
     [[nodiscard]] std::uint32_t answer() const {
@@ -117,8 +117,10 @@ class Engine {
   };
 
   void run();
-  void refuse(SequenceId id);
-  // Gives up what is kept, where there is no room else.
+  // False: it fits once rooms that are kept for moves are free.
+  [[nodiscard]] bool refuse_if_too_large(SequenceId id);
+  // Fails with resource_exhausted where prompt and answer may need more than all that is here. What
+  // does not fit beside rooms and kept prefixes waits until these are free.
   [[nodiscard]] Result<void> arrive(const schedule::Request& request);
   void take_news();
   void handle(Arrival& arrival);

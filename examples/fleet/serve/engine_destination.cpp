@@ -39,6 +39,10 @@ void Engine::receive(Arrival& arrival) {
   if (cache_.keeper_is_away()) return arrival.out->say(failed_event(no_keeper()), true);
   const Asked& asked = arrival.asked;
   const auto known = static_cast<std::uint32_t>(asked.prompt.size());
+  const Reason no_room{"no_room", "it has no room"};
+  // arrive() would refuse it once it is granted its turn. Nothing reads the KV of its last token.
+  if (cache_.blocks_for(std::uint64_t{known} + asked.max_tokens - 1) > blocks_here())
+    return arrival.out->say(failed_event(no_room), true);
   std::uint32_t room = 0, blocks = 0;
   const auto fits = [&](std::uint32_t growth) {
     room = known + std::min(growth, asked.max_tokens);
@@ -48,8 +52,7 @@ void Engine::receive(Arrival& arrival) {
     return now.device_blocks_held + blocks <= now.device_blocks;
   };
   if (!fits(kGrowth.front())) kept_.drop_all();
-  if (std::ranges::none_of(kGrowth, fits))
-    return arrival.out->say(failed_event({"no_room", "it has no room"}), true);
+  if (std::ranges::none_of(kGrowth, fits)) return arrival.out->say(failed_event(no_room), true);
   rooms_ += blocks;
   arrival.out->say(reserved_event(room));
   incoming_.push_back({.asked = std::move(arrival.asked), .out = arrival.out, .room = blocks});
@@ -146,15 +149,17 @@ Result<void> Engine::unpack(Incoming& incoming) {
   must(cache_.pool().finish(parcel.number, cache_.stream()), "finish");
   incoming.parcel.reset();
   incoming.note = std::move(note).value();
-  incoming.sequence = {.name = asked.name,
-                       .out = incoming.out,
-                       .tokens = std::move(tokens),
-                       .prompt = incoming.note.prompt_tokens,
-                       .least = asked.answered + asked.min_tokens,
-                       .most = incoming.note.max_new_tokens,
-                       .sampler = incoming.note.sampler,
-                       .blocks = std::move(blocks),
-                       .shared = full};
+  incoming.sequence = {
+      .name = asked.name,
+      .out = incoming.out,
+      .tokens = std::move(tokens),
+      .prompt = incoming.note.prompt_tokens,
+      .least = asked.answered + asked.min_tokens,
+      // An answer without a limit has that of the engine that it is on.
+      .most = std::min(incoming.note.max_new_tokens, asked.answered + asked.max_tokens),
+      .sampler = incoming.note.sampler,
+      .blocks = std::move(blocks),
+      .shared = full};
   return {};
 }
 
@@ -168,7 +173,7 @@ void Engine::grant(Incoming& incoming, migration::Position from) {
   const SequenceId id{++last_};
   const auto arrived = arrive({.id = id,
                                .prompt_tokens = note.prompt_tokens,
-                               .max_new_tokens = note.max_new_tokens,
+                               .max_new_tokens = incoming.sequence.most,
                                .generated_tokens = note.generated_tokens,
                                .cached_tokens = note.kv_tokens,
                                .cached_in = Tier::local});

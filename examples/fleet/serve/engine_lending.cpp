@@ -41,7 +41,8 @@ bool Engine::has_to_wait(const Asked& asked) const {
   const OwnBlocks* own = cache_.own();
   if (own == nullptr || !own->lends()) return false;
   const std::uint64_t most = asked.prompt.size() + asked.max_tokens;
-  return kept_.blocks() + cache_.blocks_for(most) > blocks_here();
+  // What is kept may be its own beginning, and is given up where it is in the way.
+  return cache_.blocks_for(most) > blocks_here();
 }
 
 void Engine::wake(Arrival& arrival) {

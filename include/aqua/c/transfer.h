@@ -78,7 +78,8 @@ AQUA_CALL aqua_error* aqua_ticket_layer_done(aqua_ticket ticket, uint32_t layer,
 /* Work posted to `stream` after this call runs after this layer's bytes have arrived; no host
  * thread waits. Of a transfer that fails or is cancelled meanwhile the stream goes on all the same:
  * ask aqua_ticket_done() before what the work made of the bytes is used.
- *   invalid_argument     a layer not in the layout; while it runs, a stream that is none
+ *   invalid_argument     a layer not in the layout; while it runs, a stream that is none of the
+ *                        transfer's device
  *   failed_precondition  the stream is being captured into a graph
  *   as aqua_ticket_done() of a transfer that is over and ended badly before this layer */
 AQUA_CALL aqua_error* aqua_ticket_stream_wait(aqua_ticket ticket, aqua_stream stream,

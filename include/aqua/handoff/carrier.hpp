@@ -118,6 +118,9 @@ class AQUA_API Carrier {
   // As finish(), of a parcel that is of no use here: unless it was confirmed before, its giver is
   // told that it was declined.
   [[nodiscard]] virtual Result<void> decline(std::uint64_t number, Stream stream) = 0;
+  // The same of a parcel that no other work has touched than that of land(), which is waited for
+  // whatever its stream. No stream is named, so that none can be refused.
+  [[nodiscard]] virtual Result<void> decline(std::uint64_t number) = 0;
   // Parcels of the caller's that are superseded since the last call: what it makes of them counts
   // no more, and they are to be finished.
   [[nodiscard]] virtual std::vector<std::uint64_t> superseded() = 0;

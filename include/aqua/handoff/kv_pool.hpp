@@ -138,6 +138,7 @@ class AQUA_API KvPool final : public Carrier {
   //   invalid_argument, failed_precondition   the stream, as release()
   [[nodiscard]] Result<void> finish(std::uint64_t number, Stream stream) override;
   [[nodiscard]] Result<void> decline(std::uint64_t number, Stream stream) override;
+  [[nodiscard]] Result<void> decline(std::uint64_t number) override;
 
   // As Carrier's. A pool needs no room at a taker, and carries no bytes. Close() takes blocks as
   // hand_over() does. A parcel that continues one that was accepted cannot be recalled

@@ -112,6 +112,7 @@ class AQUA_API SegmentCarrier final : public Carrier {
   [[nodiscard]] Result<void> confirm(std::uint64_t number) override;
   [[nodiscard]] Result<void> finish(std::uint64_t number, Stream stream) override;
   [[nodiscard]] Result<void> decline(std::uint64_t number, Stream stream) override;
+  [[nodiscard]] Result<void> decline(std::uint64_t number) override;
   [[nodiscard]] std::vector<std::uint64_t> superseded() override;
   [[nodiscard]] std::vector<ParcelHead> cut_off() override;
   [[nodiscard]] bool wait(std::chrono::milliseconds patience) override;

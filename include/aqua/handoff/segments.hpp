@@ -148,6 +148,9 @@ class AQUA_API Segments {
   //   not_found            it was not taken
   //   invalid_argument, failed_precondition   the stream, as StreamMark::set()
   [[nodiscard]] Result<void> release(std::uint64_t number, Stream stream);
+  // The same of a segment that no other work has touched than that of gather(), which is waited for
+  // whatever its stream. No stream is named, so that none can be refused.
+  [[nodiscard]] Result<void> release(std::uint64_t number);
   // Commits the first bytes of a segment that was taken, once the work posted to `stream` so far
   // has ended. From now on nobody may write it. committed() tells the outcome.
   //   invalid_argument     it has fewer bytes; or as release()
@@ -172,6 +175,8 @@ class AQUA_API Segments {
   // This process reads it no more, once the work posted to `stream` so far has ended. Errors: as
   // release()'s, for one that is not opened.
   [[nodiscard]] Result<void> close(std::uint64_t number, Stream stream, SegmentAfter after);
+  // The same of a segment that no other work has read than that of scatter(), as release() above.
+  [[nodiscard]] Result<void> close(std::uint64_t number, SegmentAfter after);
   // Drops what is named without reading it. What cannot be dropped status().error tells.
   // unavailable: the keeper is away.
   [[nodiscard]] Result<void> drop(const SegmentName& name);

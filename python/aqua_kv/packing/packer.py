@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from typing import Any, List, Tuple
 
 from .._c import packer_structs as p
@@ -33,11 +34,20 @@ class Packer(Owned):
 
     Errors: NOT_FOUND: no such request or engine. A call that fails changes nothing, but where memory
     runs out in its middle: every later one says FAILED_PRECONDITION then.
-    Threads: calls on one packer come one after the other.
+    Threads: calls on one packer come one after the other, each waiting for the one before.
     """
 
-    __slots__ = ()
+    __slots__ = ("_lock",)
     _free = lib.aqua_packer_free
+
+    def __init__(self, handle: p.PackerHandle) -> None:
+        super().__init__(handle, None)
+        # What the library lists of a plan is good until the next one.
+        self._lock = threading.Lock()
+
+    def _end(self) -> None:
+        with self._lock:
+            super()._end()
 
     @classmethod
     def create(
@@ -68,7 +78,7 @@ class Packer(Owned):
         )
         handle = p.PackerHandle()
         check(lib.aqua_packer_create(text(policy), options, handle))
-        return cls(handle, None)
+        return cls(handle)
 
     def join(self, engine: int, kv_tokens: int, *, server: int = 0, domain: int = 0,
              wake_cost: float = 0.0) -> None:
@@ -95,8 +105,9 @@ class Packer(Owned):
     def lost(self, engine: int) -> List[int]:
         """It died with what was on it: answers those requests, which wait from now on."""
         requests, count = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
-        check(lib.aqua_packer_lost(self._handle, number(engine, "engine"), requests, count))
-        return list(requests[: count.value])
+        with self._lock:
+            check(lib.aqua_packer_lost(self._handle, number(engine, "engine"), requests, count))
+            return list(requests[: count.value])
 
     def arrive(self, request: int, tokens: int, *, max_new: int = 0, prefix: int = 0,
                prefix_tokens: int = 0) -> Placement:
@@ -121,21 +132,22 @@ class Packer(Owned):
     def epoch(self) -> Plan:
         """The next plan."""
         c: Any = p.CPackerPlan()
-        check(lib.aqua_packer_epoch(self._handle, c))
-        given = c.certificate
-        return Plan(
-            c.number,
-            [Preemption(o.request, o.engine, o.tokens)
-             for o in c.preemptions[: c.preemption_count]],
-            list(c.wake[: c.wake_count]),
-            [move_of(o) for o in c.moves[: c.move_count]],
-            [placement_of(o) for o in c.placements[: c.placement_count]],
-            list(c.freed[: c.freed_count]),
-            list(c.drained[: c.drained_count]),
-            list(c.too_large[: c.too_large_count]),
-            c.move_limit,
-            Certificate(given.engines, given.bound, given.within != 0, given.properties != 0),
-        )
+        with self._lock:
+            check(lib.aqua_packer_epoch(self._handle, c))
+            given = c.certificate
+            return Plan(
+                c.number,
+                [Preemption(o.request, o.engine, o.tokens)
+                 for o in c.preemptions[: c.preemption_count]],
+                list(c.wake[: c.wake_count]),
+                [move_of(o) for o in c.moves[: c.move_count]],
+                [placement_of(o) for o in c.placements[: c.placement_count]],
+                list(c.freed[: c.freed_count]),
+                list(c.drained[: c.drained_count]),
+                list(c.too_large[: c.too_large_count]),
+                c.move_limit,
+                Certificate(given.engines, given.bound, given.within != 0, given.properties != 0),
+            )
 
     def moved(self, request: int, plan: int) -> None:
         """The move that plan number `plan` ordered is over, and its KV on the old engine gone.

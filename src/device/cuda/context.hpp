@@ -51,6 +51,7 @@ class CudaContext {
   [[nodiscard]] const CudaDriver& driver() const noexcept { return driver_; }
   [[nodiscard]] int ordinal() const noexcept { return ordinal_; }
   [[nodiscard]] CUdevice device() const noexcept { return device_; }
+  [[nodiscard]] CUcontext raw() const noexcept { return context_; }
   [[nodiscard]] int attribute(CUdevice_attribute attribute) const noexcept;  // 0 where unknown
 
  private:

@@ -32,10 +32,6 @@ CUdeviceptr address(const std::byte* pointer) {
   return reinterpret_cast<CUdeviceptr>(pointer);
 }
 
-bool is_legacy(Stream stream) {
-  return stream.native == 0 || native(stream) == CU_STREAM_LEGACY;
-}
-
 // Queues runs until one is refused. The number queued, and the refusal.
 std::pair<std::size_t, CUresult> queue(const CudaDriver& driver, std::span<const CopySegment> runs,
                                        CUstream stream) {

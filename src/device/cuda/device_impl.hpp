@@ -94,6 +94,7 @@ class CudaDevice final : public Device {
   [[nodiscard]] const CudaDriver& driver() const noexcept { return parts_.context->driver(); }
   [[nodiscard]] CudaRange* own_range(AddressRange& range) const;
   [[nodiscard]] std::shared_ptr<const Cuts> cuts() const;
+  void remove_cuts(const std::byte* memory, std::size_t bytes);
   // The three ways. The first two tell how many of the first runs are queued; an error of the third
   // means that none is, of it or of `any` before it.
   [[nodiscard]] Result<std::size_t> copy_by_kernel(Runs runs, CUstream stream, unsigned max_sms);
@@ -125,6 +126,10 @@ class CudaDevice final : public Device {
 
 [[nodiscard]] inline CUstream native(Stream stream) noexcept {
   return reinterpret_cast<CUstream>(stream.native);
+}
+
+[[nodiscard]] inline bool is_legacy(Stream stream) noexcept {
+  return stream.native == 0 || native(stream) == CU_STREAM_LEGACY;
 }
 
 }  // namespace aqua::device

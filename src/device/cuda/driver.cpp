@@ -65,6 +65,9 @@ Result<CudaDriver> load_cuda_driver(const std::string& library) {
     return Error{Code::unavailable, concat("CUDA driver: version ", driver.version, ", at least ",
                                            kOldestDriver, " is needed by this build")};
   }
+  if (auto contexts = find(get, "cuStreamGetCtx", 12050); contexts.ok()) {
+    driver.StreamGetCtx_v2 = reinterpret_cast<PFN_cuStreamGetCtx_v12050>(*contexts);
+  }
   if (auto batch = find(get, "cuMemcpyBatchAsync", 12080); batch.ok()) {
     driver.MemcpyBatchAsync = reinterpret_cast<PFN_cuMemcpyBatchAsync_v12080>(*batch);
   }

@@ -59,6 +59,7 @@ namespace aqua::device {
   X(StreamDestroy, 4000)                         \
   X(StreamSynchronize, 2000)                     \
   X(StreamIsCapturing, 10000)                    \
+  X(StreamGetCtx, 9020)                          \
   X(StreamWaitEvent, 3020)                       \
   X(EventCreate, 2000)                           \
   X(EventDestroy, 4000)                          \
@@ -75,6 +76,7 @@ struct CudaDriver {
 #define AQUA_CUDA_MEMBER(name, version) PFN_cu##name##_v##version name = nullptr;
   AQUA_CUDA_FUNCTIONS(AQUA_CUDA_MEMBER)
 #undef AQUA_CUDA_MEMBER
+  PFN_cuStreamGetCtx_v12050 StreamGetCtx_v2 = nullptr;       // null before 12.5
   PFN_cuMemcpyBatchAsync_v12080 MemcpyBatchAsync = nullptr;  // null before 12.8
   int version = 0;                                           // 12080 for 12.8
 };

@@ -124,9 +124,12 @@ Result<void> CudaDevice::register_host(std::byte* memory, std::size_t bytes) {
             driver().MemHostRegister(memory, bytes,
                                      CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP),
             concat("register_host: ", bytes, " bytes").c_str(), "cuMemHostRegister");
-  // Under another address on the device it is for copy engines alone.
-  if (registered.ok() && same_on_device(driver(), memory)) reachable_->add(memory, bytes);
-  return registered;  // cuts too many do no harm
+  if (!registered.ok()) {
+    remove_cuts(memory, bytes);
+  } else if (same_on_device(driver(), memory)) {
+    reachable_->add(memory, bytes);  // under another address there it is for copy engines alone
+  }
+  return registered;
 }
 
 Result<void> CudaDevice::unregister_host(std::byte* memory, std::size_t bytes) {
@@ -134,6 +137,11 @@ Result<void> CudaDevice::unregister_host(std::byte* memory, std::size_t bytes) {
   reachable_->remove(memory, bytes);
   AQUA_TRY(check(driver(), driver().MemHostUnregister(memory), "unregister_host",
                  "cuMemHostUnregister"));
+  remove_cuts(memory, bytes);
+  return {};
+}
+
+void CudaDevice::remove_cuts(const std::byte* memory, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
   const MutexLock lock(mu_);
   auto cuts = std::make_shared<Cuts>(*cuts_);
@@ -142,7 +150,6 @@ Result<void> CudaDevice::unregister_host(std::byte* memory, std::size_t bytes) {
     if (found != cuts->end()) cuts->erase(found);
   }
   cuts_ = std::move(cuts);
-  return {};
 }
 
 std::shared_ptr<const CudaDevice::Cuts> CudaDevice::cuts() const {

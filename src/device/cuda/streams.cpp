@@ -37,6 +37,14 @@ Result<void> check_stream_call(const CudaDriver& driver, CUresult result, const 
   return check(driver, result, what, call);
 }
 
+// The context in which the stream was created; of a green context's stream the primary one. Drivers
+// before 12.5 name the green one.
+CUresult context_of(const CudaDriver& driver, CUstream stream, CUcontext* context) {
+  CUgreenCtx green = nullptr;
+  if (driver.StreamGetCtx_v2 != nullptr) return driver.StreamGetCtx_v2(stream, context, &green);
+  return driver.StreamGetCtx(stream, context);
+}
+
 }  // namespace
 
 CudaDevice::~CudaDevice() {
@@ -163,7 +171,16 @@ Result<void> CudaDevice::check_stream(Stream stream) const {
     return Error{Code::invalid_argument,
                  "cudaStreamPerThread is another stream on every thread; create one and name that"};
   }
-  return Device::check_stream(stream);
+  AQUA_TRY(Device::check_stream(stream));
+  if (is_legacy(stream)) return {};  // that of whichever context is current
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  CUcontext context = nullptr;
+  AQUA_TRY(check_stream_call(driver(), context_of(driver(), native(stream), &context),
+                             "check_stream", "cuStreamGetCtx"));
+  if (context == parts_.context->raw()) return {};
+  // Copies would be queued there, but no event of ours can be recorded behind them.
+  return Error{Code::invalid_argument,
+               concat("the stream is not of the primary context of ", info().name)};
 }
 
 bool CudaDevice::capturing(Stream stream) const noexcept {

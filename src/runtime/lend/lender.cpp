@@ -70,7 +70,7 @@ Result<void> Lender::offer_slabs(const Wanted& wanted) {
 }
 
 void Lender::on_connected(const southbound::Session& session) {
-  if (session.new_epoch) reclaims_.on_new_epoch();
+  reclaims_.on_connected(session.new_epoch);
 }
 
 void Lender::on_freed(const lending::SlabStatus& slab) {
@@ -178,8 +178,10 @@ void Lender::close() {
   if (services_.coordinator == nullptr) return;
   for (const lending::SlabStatus& slab : lent_.exporter().status()) {
     if (slab.custody != lending::Custody::free) continue;
-    // Refused when it was granted meanwhile, unavailable: the lifeline's end settles it.
-    (void)services_.coordinator->withdraw({&slab.index, 1});
+    // The lifeline's end settles one that is refused, since it was granted meanwhile, and all where
+    // nobody answers.
+    const auto told = services_.coordinator->withdraw({&slab.index, 1});
+    if (!told.ok() && told.error().code == Code::unavailable) return;
   }
 }
 

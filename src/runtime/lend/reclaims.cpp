@@ -33,10 +33,12 @@ std::shared_ptr<ReclaimState> Reclaims::start(std::size_t bytes, milliseconds de
   return state;
 }
 
-void Reclaims::on_new_epoch() {
+void Reclaims::on_connected(bool new_epoch) {
   for (Pending& pending : pending_) {
-    pending.ledger_id = 0;
-    pending.again = true;
+    if (new_epoch) pending.ledger_id = 0;
+    const bool unanswered = pending.ledger_id == 0 && pending.question.has_value();
+    if (new_epoch || unanswered) pending.again = true;
+    pending.question.reset();
   }
 }
 
@@ -54,12 +56,13 @@ Clock::time_point Reclaims::step(Clock::time_point now) {
     Pending& pending = pending_[i];
     if (pending.state->done()) continue;
     const bool may_ask = now >= pending.not_before;
-    if (pending.ledger_id == 0 && !pending.asking && may_ask) ask(i);
+    const bool followed = is_followed(pending);
+    if (!followed && !pending.asking && may_ask) ask(i);
     // The coordinator ends it at the deadline; if it does not, we do, a little later.
-    const auto end = pending.state->deadline() + milliseconds(pending.ledger_id != 0 ? 200 : 0);
+    const auto end = pending.state->deadline() + milliseconds(followed ? 200 : 0);
     if (now >= end && may_ask) end_partially(pending);
     next = std::min(next, std::max(end, now + kLookAgain));
-    if (pending.ledger_id == 0) next = std::min(next, now + kLookAgain);
+    if (!followed) next = std::min(next, now + kLookAgain);
   }
   // One that ended without all of its bytes stays, to be credited with those that come late.
   std::erase_if(pending_,
@@ -67,18 +70,25 @@ Clock::time_point Reclaims::step(Clock::time_point now) {
   return next;
 }
 
+bool Reclaims::is_connected() const {
+  return services_.coordinator != nullptr && services_.coordinator->connected();
+}
+
 void Reclaims::ask(std::size_t position) {
   Pending& pending = pending_[position];
-  if (services_.coordinator == nullptr || !services_.coordinator->connected()) {
+  if (!is_connected()) {
     limit_to_lent(position);
     return take_free_slabs();
   }
   pending.asking = true;
-  const auto left =
-      std::chrono::duration_cast<milliseconds>(pending.state->deadline() - Clock::now());
-  services_.coordinator_calls.post([this, state = pending.state,
-                                    left = std::max(left, milliseconds(1))] {
-    auto started = services_.coordinator->reclaim(state->missing_bytes(), left);
+  if (!pending.question) {
+    const auto left =
+        std::chrono::duration_cast<milliseconds>(pending.state->deadline() - Clock::now());
+    pending.question = {.bytes = pending.state->missing_bytes(),
+                        .within = std::max(left, milliseconds(1))};
+  }
+  services_.coordinator_calls.post([this, state = pending.state, question = *pending.question] {
+    auto started = services_.coordinator->reclaim(question.bytes, question.within, question.key);
     services_.loop.post([this, state, started = std::move(started)] { on_asked(state, started); });
   });
 }
@@ -144,10 +154,12 @@ void Reclaims::credit(std::size_t bytes, Clock::time_point at) {
   }
 }
 
-// Ends a reclaim whose deadline has passed, and says who holds what is missing.
+// Ends a reclaim whose deadline has passed, and says who holds what is missing, where somebody can
+// tell it.
 void Reclaims::end_partially(Pending& pending) {
+  const bool in_vain = pending.ending && Clock::now() >= pending.state->deadline() + kReturnGrace;
+  if (in_vain || !is_followed(pending)) return pending.state->finish({});
   if (pending.ending) return;
-  if (pending.ledger_id == 0) return pending.state->finish({});
   pending.ending = true;
   services_.coordinator_calls.post([this, state = pending.state, id = pending.ledger_id] {
     auto holders = ask_for_holders(id);
@@ -158,17 +170,19 @@ void Reclaims::end_partially(Pending& pending) {
         ended.not_before = Clock::now() + kAskAgain;
       }
       // Nobody holds anything: the last slabs are being scrubbed or reported.
-      const bool soon = holders.empty() && Clock::now() < state->deadline() + kReturnGrace;
-      if (!soon && !state->done()) state->finish(holders);
+      const bool soon =
+          holders && holders->empty() && Clock::now() < state->deadline() + kReturnGrace;
+      if (!soon && !state->done()) state->finish(holders.value_or(std::vector<Holder>{}));
     });
   });
 }
 
-// On the coordinator_calls queue. Empty when nobody holds anything, or nobody answers.
-std::vector<Holder> Reclaims::ask_for_holders(std::uint64_t ledger_id) {
+// On the coordinator_calls queue. Empty when nobody holds anything; nullopt when nobody answers.
+std::optional<std::vector<Holder>> Reclaims::ask_for_holders(std::uint64_t ledger_id) {
   const auto reclaim = services_.coordinator->reclaim_status(ledger_id);
+  if (!reclaim.ok()) return std::nullopt;
   const auto everything = services_.coordinator->state();
-  if (!reclaim.ok() || !everything.ok()) return {};
+  if (!everything.ok()) return std::nullopt;
   std::vector<Holder> holders;
   for (const ledger::SlabId& wanted : reclaim->outstanding) {
     Holder holder{.slab = wanted.index};

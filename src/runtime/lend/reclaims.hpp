@@ -7,6 +7,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "runtime/lend/lent_slabs.hpp"
@@ -21,8 +23,8 @@ class Reclaims {
 
   [[nodiscard]] std::shared_ptr<ReclaimState> start(std::size_t bytes,
                                                     std::chrono::milliseconds deadline);
-  // Asks anew: the coordinator has lost what it knew.
-  void on_new_epoch();
+  // Asks anew what the coordinator may not know: everything where it has lost what it knew.
+  void on_connected(bool new_epoch);
   // The coordinator has ended this reclaim.
   void on_ended(std::uint64_t ledger_id);
   // A slab is back. It counts for the oldest reclaim that still waits, else for one that ended
@@ -34,23 +36,35 @@ class Reclaims {
   void close();
 
  private:
+  // The same each time until it is answered: it may have been done although the answer was lost.
+  struct Question {
+    std::size_t bytes = 0;
+    std::chrono::milliseconds within{};
+    std::string key = southbound::new_key();
+  };
   struct Pending {
     std::shared_ptr<ReclaimState> state;
-    std::uint64_t ledger_id = 0;  // 0: the coordinator does not know of it
+    std::uint64_t ledger_id = 0;         // 0: the coordinator does not know of it
+    std::optional<Question> question{};  // of this session
     bool asking = false;
-    bool again = false;    // asked of another coordinator before, which may have known more slabs
+    bool again = false;    // asked in another session before, which may have known more slabs
     bool limited = false;  // to what is lent beyond earlier reclaims, for want of a coordinator
     bool ending = false;   // its holders are being asked for
     Clock::time_point not_before{};  // the coordinator is asked about it again
   };
 
+  [[nodiscard]] bool is_connected() const;
+  // Whether the coordinator knows of it and can be asked: it revokes, and ends it.
+  [[nodiscard]] bool is_followed(const Pending& pending) const {
+    return pending.ledger_id != 0 && is_connected();
+  }
   void ask(std::size_t position);
   void on_asked(const std::shared_ptr<ReclaimState>& state,
                 const Result<ledger::Ledger::ReclaimStart>& started);
   void limit_to_lent(std::size_t position);
   void take_free_slabs();
   void end_partially(Pending& pending);
-  [[nodiscard]] std::vector<Holder> ask_for_holders(std::uint64_t ledger_id);
+  [[nodiscard]] std::optional<std::vector<Holder>> ask_for_holders(std::uint64_t ledger_id);
 
   Services& services_;
   LentSlabs& lent_;

@@ -152,6 +152,34 @@ TEST_F(FleetLlama, WithoutALimitAnAnswerGoesOnToTheEndWhereverItIs) {
   EXPECT_GE(moves_done(router, "tokens"), 2);
 }
 
+// Each engine has a limit of its own, which is that of the answers that are on it.
+TEST_F(FleetLlama, WithoutALimitAnAnswerMovesToASmallerEngineAsKv) {
+  const FleetEngine a = engine("engine-a", {"--blocks", "64"}),
+                    b = engine("engine-b", {"--blocks", "32"});
+  const RouterProcess router({a.url(), b.url()});
+  const Json messages = {{{"role", "user"}, {"content", "Go on."}}};
+  const auto prompt = tokens_of(b, messages);
+  const auto limit = static_cast<std::uint32_t>(32 * 16 - prompt.size());
+  Json body = question(3, limit);
+  body["prompt"] = prompt;
+  body["max_tokens"] = nullptr;
+  const Answer alone = ask(b.url(), body);
+  EXPECT_EQ(alone.ids.size(), limit);
+  body.erase("prompt");
+  body.erase("max_tokens");
+  body["messages"] = messages;
+  bool moved = false;
+  const Answer answer = ask(router.url(), body, "/v1/chat/completions", [&](const Answer& so_far) {
+    if (so_far.ids.size() < 5 || std::exchange(moved, true)) return true;
+    EXPECT_EQ(router.engine("a").at("requests"), 1);
+    EXPECT_TRUE(move_the_only_one(router));
+    return true;
+  });
+  EXPECT_EQ(answer, alone) << answer.error;
+  EXPECT_EQ(moves_done(router, "kv"), 1);
+  EXPECT_EQ(router.metric("aqua_router_recoveries_total"), 0);
+}
+
 TEST_F(FleetLlama, OfEnginesThatBeginTogetherOneLoadsTheWeights) {
   std::vector<std::future<std::size_t>> told;
   for (const char* const name : {"a", "b", "c", "d"}) {

@@ -70,11 +70,8 @@ TEST(FleetMoves, BetweenPoolsTokensMove) {
   EXPECT_EQ(moves_done(router, "kv"), 0);
 }
 
-// Of more than a quarter of the blocks, which is what is kept of several.
-TEST(FleetMoves, WhatIsComputedAheadOfAMoveIsComputedOnceHoweverLong) {
-  const Keeper keeper;
-  const FleetEngine a(keeper, "engine-a", kPace);
-  const FleetEngine b(keeper, "engine-b", {"--iteration-ms", "10", "--blocks", "64"});
+// Of more than a quarter of the blocks of b, which is what is kept of several.
+void expect_computed_once(const FleetEngine& a, const FleetEngine& b) {
   const RouterProcess router({a.url(), b.url()});
   const auto prompt = router::test::some_prompt(6, 400);
   bool moved = false;
@@ -89,6 +86,19 @@ TEST(FleetMoves, WhatIsComputedAheadOfAMoveIsComputedOnceHoweverLong) {
   EXPECT_EQ(moves_done(router, "tokens"), 1);
   EXPECT_GE(b.metric("fleet_prefilled_tokens_total"), 400);
   EXPECT_LT(b.metric("fleet_prefilled_tokens_total"), 600);
+}
+
+const std::vector<std::string> kSmall{"--iteration-ms", "10", "--blocks", "64"};
+
+TEST(FleetMoves, WhatIsComputedAheadOfAMoveIsComputedOnceHoweverLong) {
+  const Keeper keeper;
+  expect_computed_once(FleetEngine(keeper, "engine-a", kPace),
+                       FleetEngine(keeper, "engine-b", kSmall));
+}
+
+// Their attempts have no names, since by KV they move nothing.
+TEST(FleetMoves, WhatIsComputedAheadOfAMoveIsComputedOnceByEnginesWithoutAPoolToo) {
+  expect_computed_once(FleetEngine("engine-a", kPace), FleetEngine("engine-b", kSmall));
 }
 
 TEST(FleetMoves, ADrainedEngineHandsItsRequestsOver) {

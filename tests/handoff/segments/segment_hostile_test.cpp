@@ -9,8 +9,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <functional>
+#include <future>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +30,7 @@
 #include "base/wake_event.hpp"
 #include "keeper_client/segment_client.hpp"
 #include "tests/base/code_of.hpp"
+#include "tests/base/eventually.hpp"
 #include "tests/coordinator/temp_dir.hpp"
 #include "tests/handoff/stamped_cache.hpp"
 #include "tests/keeper/kept_descriptors.hpp"
@@ -262,6 +269,8 @@ TEST(HostMemory, RefusesWhatItCannotMapAndGathersOnlyIntoWhatItMayWrite) {
             Code::invalid_argument);
   EXPECT_EQ(HostMemory::map(cache.runtime(), {memory.get(), kUnit + 1}, Access::read).error().code,
             Code::invalid_argument);
+  EXPECT_EQ(HostMemory::map(cache.runtime(), {-1, kUnit}, Access::read).error().code,
+            Code::invalid_argument);
   auto reading = HostMemory::map(cache.runtime(), {memory.get(), kUnit}, Access::read).value();
   EXPECT_EQ(reading.gather(cache.layout(), blocks, 0, cache.stream()).error().code,
             Code::permission_denied);
@@ -279,6 +288,44 @@ TEST(HostMemory, RefusesWhatItCannotMapAndGathersOnlyIntoWhatItMayWrite) {
   const std::vector<std::uint32_t> twice{1, 1};
   EXPECT_EQ(writing.gather(cache.layout(), twice, 0, cache.stream()).error().code,
             Code::invalid_argument);
+}
+
+// Whether this thread of the process is blocked.
+bool is_blocked(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t name_end = text.rfind(") ");
+  return name_end != std::string::npos && text[name_end + 2] == 'S';
+}
+
+TEST(HostMemory, EverybodyWhoWaitsWaitsForEveryCopy) {
+  test::StampedCache cache;
+  const UniqueFd memory = memory_of(kUnit, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  auto mapped = HostMemory::map(cache.runtime(), {memory.get(), kUnit}, Access::write).value();
+  std::promise<void> gate;
+  ASSERT_TRUE(
+      emulated::launch(cache.runtime(), cache.stream(), [opened = gate.get_future().share()] {
+        opened.wait();
+      }).ok());
+  EXPECT_TRUE(mapped.gather(cache.layout(), test::StampedCache::blocks(2), 0, cache.stream()).ok());
+  std::atomic<bool> open{false};
+  const auto wait = [&](std::atomic<pid_t>& thread) {
+    thread = ::gettid();
+    EXPECT_TRUE(mapped.wait().ok());
+    return open.load();
+  };
+  std::atomic<pid_t> one{0}, other{0};
+  auto first = std::async(std::launch::async, wait, std::ref(one));
+  EXPECT_TRUE(test::eventually([&] { return is_blocked(one); }));
+  auto second = std::async(std::launch::async, wait, std::ref(other));
+  EXPECT_TRUE(test::eventually([&] {
+    return is_blocked(other) ||
+           second.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  }));
+  open = true;
+  gate.set_value();
+  EXPECT_TRUE(first.get());
+  EXPECT_TRUE(second.get()) << "it did not wait for what the first one has taken";
 }
 
 }  // namespace

@@ -108,6 +108,30 @@ TEST_F(SegmentsTest, NothingIsUnmappedWhileTheDeviceCannotTellWhetherItsCopiesHa
   EXPECT_TRUE(ours_.stamped(others, 7));
 }
 
+// CUDA's legacy stream is no good while another one is captured, and a stream may be gone.
+TEST_F(SegmentsTest, WhatIsLetGoOfWithoutAStreamWaitsForItsCopiesAlone) {
+  Segments writer = open(theirs_), segments = open(ours_, true, 0);
+  const auto blocks = StampedCache::blocks(4), others = StampedCache::blocks(4, 30);
+  const SegmentName name = write(writer, theirs_, blocks, 7);
+  ASSERT_FALSE(opened(segments, name).error);
+  const Segment segment = take(segments, ours_.layout().packed_bytes(blocks.size()));
+  std::promise<void> gate;
+  ours_.launch([open = gate.get_future().share()] { open.wait(); });
+  ASSERT_TRUE(segments.gather(segment.number, 0, ours_.layout(), blocks, ours_.stream()).ok());
+  ASSERT_TRUE(segments.scatter(name.number, 0, ours_.layout(), others, ours_.stream()).ok());
+  device::pretend_capture(detail::Internals::impl(ours_.runtime()).device(), Stream{});
+  ASSERT_TRUE(segments.release(segment.number).ok());
+  ASSERT_TRUE(segments.close(name.number, SegmentAfter::keep).ok());
+  EXPECT_EQ(segments.release(segment.number).error().code, Code::not_found);
+  EXPECT_EQ(segments.close(name.number, SegmentAfter::keep).error().code, Code::not_found);
+  EXPECT_EQ(segments.status().taken, 1U);
+  EXPECT_EQ(segments.status().reading, 1U);
+  gate.set_value();
+  for (auto now = segments.status(); now.taken + now.reading != 0; now = segments.status())
+    ASSERT_TRUE(segments.wait(std::chrono::seconds(30)));
+  EXPECT_TRUE(ours_.stamped(others, 7));
+}
+
 TEST_F(SegmentsTest, ACommitWaitsForItsStreamAndNoCallDoes) {
   Segments writer = open(ours_);
   const auto blocks = StampedCache::blocks(4);

@@ -127,6 +127,11 @@ TEST_F(PlanCommand, ASweepHasAPointForEachNumberThatDoes) {
           .value());
   ASSERT_EQ(json.at("points").size(), 3U) << "one machine does not hold it";
   EXPECT_EQ(json["points"][0].at("machines"), 2);
+  const auto swept = [&](const char* machines) {
+    return run({"--sweep", machines, "--json", "--model", "bloom-176b", "--server", "a100x4"});
+  };
+  EXPECT_EQ(swept("machines=2,1").value(), swept("machines=1,2").value());
+  EXPECT_EQ(swept("machines=1").error().code, Code::resource_exhausted);
   EXPECT_NE(run({"--sweep", "machines=4,8"}).value().find("\n8 machines\n"), std::string::npos);
 }
 

@@ -302,6 +302,9 @@ TEST_F(Simulate, ErrorsSayWhatToDo) {
                 .find("the first token cannot be met: that of a prompt of one token takes"),
             std::string::npos);
   EXPECT_NE(fails({"--kv-tokens", "5"}, Code::invalid_argument).find("32"), std::string::npos);
+  EXPECT_NE(fails({"--workload", "poisson", "--rate", "0.00001"}, Code::invalid_argument)
+                .find("come over 3e+07 s"),
+            std::string::npos);
   EXPECT_NE(fails({"--profiles", "/nonexistent"}, Code::not_found).find("a100_llama-3-8b"),
             std::string::npos);
   EXPECT_NE(fails({"--tensor-parallel", "1", "--model", "llama-2-70b"}, Code::failed_precondition)

@@ -170,6 +170,29 @@ TEST(Solve, StaysWhereMovingDoesNotPay) {
   EXPECT_EQ(calm->score.objective, kGB);
 }
 
+// Server c, whose models are fixed, decides the objective. Exchanging the consumers of a and b lets
+// more be served, and lowers nothing.
+TEST(Solve, SaysNotServedBestOfAPlacementThatServesLessToSpareMoves) {
+  if (mip_solvers().empty()) GTEST_SKIP() << "this build has no solver";
+  Problem problem;
+  problem.servers = {{"a", 2, 80 * kGB}, {"b", 2, 80 * kGB}, {"c", 2, 80 * kGB}};
+  problem.models = {{"pa", 1, 20 * kGB, "a"},      {"ca", 1, -10 * kGB, "a"},
+                    {"pb", 1, 10 * kGB, "b"},      {"cb", 1, -20 * kGB, "b"},
+                    {"pc", 1, 40 * kGB, "c", "c"}, {"cc", 1, -10 * kGB, "c", "c"}};
+  const auto eager = solve(made(problem), {});
+  ASSERT_TRUE(eager.ok());
+  EXPECT_EQ(eager->score.objective, 30 * kGB);
+  EXPECT_EQ(eager->score.served, 40 * kGB);
+  EXPECT_TRUE(eager->served_best);
+  problem.move_cost_bytes = 1;
+  const auto calm = solve(made(problem), {});
+  ASSERT_TRUE(calm.ok());
+  EXPECT_EQ(calm->score.objective, 30 * kGB);
+  EXPECT_EQ(calm->score.moves, 0);
+  EXPECT_EQ(calm->score.served, 30 * kGB);
+  EXPECT_FALSE(calm->served_best);
+}
+
 TEST(Solve, ARackIsOneDomain) {
   Problem problem;
   for (int s = 0; s < 36; ++s) {

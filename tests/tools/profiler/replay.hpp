@@ -25,7 +25,7 @@ struct Played {
 
 inline Played play(const sim::Ground& ground, const sim::Trace& trace, double rate,
                    std::uint64_t requests, std::uint64_t seed) {
-  Played played{sim::poisson(trace, {.requests = requests, .per_second = rate}, seed)};
+  Played played{sim::poisson(trace, {.requests = requests, .per_second = rate}, seed).value()};
   (void)sim::simulate(ground, sim::parse_policy("fcfs").value(), played.work, {},
                       [&](std::uint32_t request, sim::Picos at) {
                         played.tokens.push_back({request, sim::seconds(at)});

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ends the silence of an engine: tokens, not what else it says.
+// What ends the silence of an engine: tokens, not what else it says; and who may be silent.
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "tests/tools/router/live.hpp"
 #include "tests/tools/router/scripted_engine.hpp"
+#include "tools/http/http_client.hpp"
 #include "tools/router/flow/attempt.hpp"
 
 namespace aqua::router::test {
@@ -68,6 +70,37 @@ TEST_F(WordyEngine, ThatWaitsForItsTurnIsJudgedFromItsGrantOn) {
     ASSERT_TRUE(died) << event;
     EXPECT_EQ(died->code, Code::deadline_exceeded) << event << died->message;
   }
+}
+
+// An engine says nothing of it before it has all, however well it is.
+TEST(PassedOnWhole, AnAnswerTakesAsLongAsItsEngineIsUp) {
+  constexpr int kChecks = 30;  // of health, a tenth of a second between two: beyond the silence
+  ScriptedEngine engine;
+  engine.be({.pool = R"({"pool":"p","role":"a"})"});  // which each check asks for
+  engine.script({}, [&engine](std::uint32_t token) -> std::string {
+    const int enough = engine.pools_told + kChecks;
+    while (token == 0 && engine.pools_told < enough && !engine.over(20ms)) continue;
+    return "";
+  });
+  const RouterProcess router({engine.url()}, {"--silence", "1"});
+  Json body = request_of(some_prompt(1, 9), 1, 5);
+  body["stream"] = false;
+  body["logprobs"] = 1;
+  const auto told_by = [&](const std::string& url) {
+    http::HttpClient client(http::parse_url(url).value(), {});
+    std::string told;
+    const auto reply =
+        client.post("/v1/completions", body.dump(), [&](std::string_view more, auto) {
+          told += more;
+          return http::Heard::something;
+        });
+    EXPECT_TRUE(reply.ok() && reply->status == 200) << told;
+    return told;
+  };
+  const std::string passed_on = told_by(router.url());
+  EXPECT_EQ(engine.asked, 1);
+  engine.script({}, {});
+  EXPECT_EQ(passed_on, told_by(engine.url()));
 }
 
 }  // namespace

@@ -3,13 +3,13 @@
 #include "tools/router/fleet/fleet.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
-#include <algorithm>
 #include <atomic>
 #include <future>
 #include <memory>
-#include <optional>
 
+#include "tests/tools/router/fleet_orders.hpp"
 #include "tests/tools/router/live.hpp"
 #include "tests/tools/router/scripted_engine.hpp"
 #include "tools/router/observe/metrics.hpp"
@@ -17,29 +17,6 @@
 
 namespace aqua::router::test {
 namespace {
-
-EngineDoor door_of(const std::string& name, const std::string& url) {
-  return parse_engine(name + "=" + url).value();
-}
-
-// The next order of this kind; orders before it are passed over.
-std::optional<FleetOrder> await(Mailbox& mail, OrderKind kind) {
-  std::optional<FleetOrder> found;
-  (void)becomes([&] {
-    for (Mail& one : mail.take(std::chrono::steady_clock::now() + std::chrono::milliseconds(50))) {
-      const auto* order = std::get_if<FleetOrder>(&one);
-      if (!found && order != nullptr && order->kind == kind) found = *order;
-    }
-    return found.has_value();
-  });
-  return found;
-}
-
-void await_up(const Fleet& fleet) {
-  EXPECT_TRUE(becomes([&] {
-    return std::ranges::all_of(fleet.engines(), [](const auto& one) { return one.state == "up"; });
-  }));
-}
 
 // The request "r", which has begun on engine a; both it and b are up, and may be used.
 packing::RequestId begun_on_a(Fleet& fleet, const std::shared_ptr<Mailbox>& mail) {
@@ -196,6 +173,29 @@ TEST(Fleet, ThatAnEnginesPoolIsAwayOrBackIsHeardWithItsHealth) {
   ASSERT_TRUE(back);
   EXPECT_FALSE(back->by_tokens);
   fleet->leave(id);
+}
+
+// It is the router that cannot ask. One check has begun before that, and is not answered.
+TEST(Fleet, AnEngineIsNotDownBecauseTheRouterHasNoDescriptorLeft) {
+  ScriptedEngine a;
+  FleetOptions options;
+  options.health = std::chrono::milliseconds(20);
+  const auto fleet = Fleet::open(options, {door_of("a", a.url())}).value();
+  await_up(*fleet);
+  a.stall_at("/health", ScriptedEngine::Stall::is_silent);
+  ASSERT_TRUE(becomes([&] { return a.stalled == 1; }));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 3, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  EngineView seen;
+  const bool said = becomes([&] {
+    seen = fleet->engines().at(0);
+    return seen.fault.starts_with("this machine, not the engine");
+  });
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(said) << seen.fault;
+  EXPECT_EQ(seen.state, "up");
 }
 
 // It may be of a pool that it does not tell of just then.

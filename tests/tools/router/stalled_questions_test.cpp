@@ -2,11 +2,15 @@
 // Engines whose answers to short questions never end: silent ones, and ones that say a byte now and
 // then. Neither a client nor the router's own end waits for them.
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <csignal>
 #include <future>
 
+#include "base/unique_fd.hpp"
+#include "tests/loopback_socket.hpp"
 #include "tests/tools/router/live.hpp"
 #include "tests/tools/router/scripted_engine.hpp"
 #include "tools/http/http_client.hpp"
@@ -29,6 +33,23 @@ TEST(StalledQuestions, HealthAndFactsHaveATimeThatBytesDoNotRenew) {
     ASSERT_EQ(asked.wait_for(30s), std::future_status::ready) << path;
     EXPECT_EQ(asked.get(), Code::deadline_exceeded) << path;
   }
+}
+
+// A lost SYN looks the same: nobody knows of the engine that it is dead.
+TEST(StalledQuestions, AnEngineThatTakesNoConnectionIsLateAndNotDead) {
+  const aqua::testing::LoopbackSocket engine;
+  ASSERT_EQ(::listen(engine.fd.get(), 0), 0) << "one connection may wait";
+  const UniqueFd waits(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  socklen_t length = sizeof address;
+  auto* const plain = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(::getsockname(engine.fd.get(), plain, &length), 0);
+  ASSERT_EQ(::connect(waits.get(), plain, length), 0);
+  pollfd one_waits{engine.fd.get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&one_waits, 1, 60'000), 1);
+  const auto door = parse_engine("a=http://127.0.0.1:" + std::to_string(engine.port)).value();
+  EXPECT_EQ(ask_health(door, {}).error().code, Code::deadline_exceeded);
+  EXPECT_EQ(ask_facts(door, {}).error().code, Code::deadline_exceeded);
 }
 
 // A client whose prompt is text, which the engine never cuts.

@@ -16,7 +16,7 @@ namespace aqua::sim::test {
 namespace {
 
 Workload bursts(double rate, std::uint64_t seed) {
-  return burst(mixed_trace(300), {.per_second = rate, .factor = 3, .after = 60}, seed);
+  return must(burst(mixed_trace(300), {.per_second = rate, .factor = 3, .after = 60}, seed));
 }
 
 // Of outcomes by policy, several where several engines serve.
@@ -162,7 +162,7 @@ TEST(AutoPolicy, WhereTheHostHasABlockBackSoonerItPagesThere) {
 TEST(AutoPolicy, ALimitBeyondTheDeviceIsNoRefusal) {
   Trace trace = constant_trace(100, 3'000, 3);
   trace.requests[1] = {.prompt_tokens = 19'000, .output_tokens = 10};
-  const RunOutcome outcome = play(small_scenario(), "auto+aqua", tiled(trace, 3));
+  const RunOutcome outcome = play(small_scenario(), "auto+aqua", must(tiled(trace, 3)));
   EXPECT_EQ(measure(outcome, {}).refused, 0u);
 }
 

@@ -65,7 +65,8 @@ Recording recording(const std::string& policy, double per_second, std::uint64_t 
                  .scheduler = options(),
                  .kv_bytes_per_token = 20'000,
                  .kv_step_tokens = 64};
-  const Workload work = poisson(mixed_trace(60), {.requests = 60, .per_second = per_second}, seed);
+  const Workload work =
+      must(poisson(mixed_trace(60), {.requests = 60, .per_second = per_second}, seed));
   for (const TraceRequest& request : work.requests) {
     made.requests.push_back({.arrival = request.arrival,
                              .prompt_tokens = 1 + request.prompt_tokens / 8,

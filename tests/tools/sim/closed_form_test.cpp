@@ -10,7 +10,7 @@ TEST(ClosedForm, SinglePromptTakesItsChunksAndItsDecodes) {
   const Ground ground = must(resolve(scenario, {}));
   for (const auto& [prompt, output] :
        {std::pair{1u, 1u}, {512u, 10u}, {1300u, 200u}, {5000u, 33u}}) {
-    const Workload work = tiled(constant_trace(prompt, output), 1);
+    const Workload work = must(tiled(constant_trace(prompt, output), 1));
     for (const char* policy : {"fcfs", "cfs+aqua", "cfs+free", "las+dram", "vtc", "auto+aqua"}) {
       const RunOutcome outcome = play(scenario, policy, work);
       // Exactly: the same sums of whole picoseconds.
@@ -34,7 +34,7 @@ TEST(ClosedForm, WaitingIsThatOfAnMD1Queue) {
     constexpr std::uint64_t kSeeds = 8;
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
       const Workload work =
-          poisson(trace, {.requests = 200'000, .per_second = rho / service}, seed);
+          must(poisson(trace, {.requests = 200'000, .per_second = rho / service}, seed));
       const Metrics metrics = measure(play(scenario, "fcfs", work), {});
       waited += (metrics.ttft_mean_s - service) / kSeeds;
     }
@@ -51,7 +51,7 @@ TEST(ClosedForm, SaturatedThroughputIsTheBatchOverItsIteration) {
   const Ground ground = must(resolve(scenario, {}));
   constexpr std::uint32_t kPrompt = 16, kOutput = 2000, kRequests = 64;
   Trace trace = constant_trace(kPrompt, kOutput, kRequests);
-  const RunOutcome outcome = play(scenario, "fcfs", tiled(trace, kRequests));
+  const RunOutcome outcome = play(scenario, "fcfs", must(tiled(trace, kRequests)));
   double total = 0;
   for (std::uint32_t i = 0; i < kOutput; ++i) {
     total += seconds(ground.cost.linear(kRequests) + ground.cost.head(kRequests) +

@@ -9,7 +9,7 @@ namespace {
 class Conservation : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Conservation, EveryTokenIsAccountedFor) {
-  const Workload work = poisson(mixed_trace(500), {.requests = 400, .per_second = 12}, 3);
+  const Workload work = must(poisson(mixed_trace(500), {.requests = 400, .per_second = 12}, 3));
   const RunOutcome outcome = play(small_scenario(), GetParam(), work);
   std::uint64_t computed = 0, given = 0;
   for (std::size_t i = 0; i < work.requests.size(); ++i) {
@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(Policies, Conservation,
                          });
 
 TEST(ConservationOfFairPolicies, TheyDoPreemptHere) {
-  const Workload work = poisson(mixed_trace(500), {.requests = 400, .per_second = 12}, 3);
+  const Workload work = must(poisson(mixed_trace(500), {.requests = 400, .per_second = 12}, 3));
   EXPECT_GT(play(small_scenario(), "cfs+aqua", work).totals.swaps_out, 100u);
 }
 
@@ -47,7 +47,7 @@ TEST(ConservationOfRefusals, ARequestLargerThanTheDeviceIsRefusedAndCounted) {
   Scenario scenario = small_scenario();
   Trace trace = constant_trace(100, 10, 3);
   trace.requests[1].prompt_tokens = 30'000;
-  const RunOutcome outcome = play(scenario, "cfs+aqua", tiled(trace, 3));
+  const RunOutcome outcome = play(scenario, "cfs+aqua", must(tiled(trace, 3)));
   EXPECT_TRUE(outcome.requests[1].refused());
   const Metrics metrics = measure(outcome, {});
   EXPECT_EQ(metrics.completed, 2u);

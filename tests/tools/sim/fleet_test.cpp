@@ -23,7 +23,7 @@ FleetShape small_fleet(const std::string& packer) {
 }
 
 Workload some_work() {
-  return poisson(mixed_trace(500), {.requests = 600, .per_second = 12}, 3);
+  return must(poisson(mixed_trace(500), {.requests = 600, .per_second = 12}, 3));
 }
 
 FleetOutcome run(const FleetShape& shape, const Workload& work, bool skip = true) {
@@ -169,7 +169,7 @@ TEST(Fleet, PlacementsNameEachRequestOnceAnEpochAndNeverMoreThanAnEngineHolds) {
 TEST(Fleet, RefusesWhatNoEngineHolds) {
   Trace trace = constant_trace(100, 10, 3);
   trace.requests[1].prompt_tokens = 7900;
-  const FleetOutcome outcome = run(small_fleet("pack"), tiled(trace, 3));
+  const FleetOutcome outcome = run(small_fleet("pack"), must(tiled(trace, 3)));
   EXPECT_EQ(outcome.metrics.refused, 1u);
   EXPECT_EQ(outcome.metrics.completed, 2u);
 }
@@ -212,7 +212,7 @@ TEST(Fleet, WhoHasNotLeftYetIsServedOnce) {
   Scenario scenario = small_scenario();
   scenario.kv_tokens = 4000;
   const Ground ground = must(resolve(scenario, {}));
-  Workload work = poisson(mixed_trace(500), {.requests = 300, .per_second = 40}, 3);
+  Workload work = must(poisson(mixed_trace(500), {.requests = 300, .per_second = 40}, 3));
   for (const std::string& packer : packing::packer_names()) {
     FleetShape shape{.packer = packer, .engines = 16, .engines_per_server = 1, .epoch_s = 0.01};
     shape.options.watermark = 0;
@@ -255,7 +255,7 @@ TEST(FleetOnTheTrace, PackingNeedsFewerGpuHoursThanSpreading) {
   scenario.model = must(load_model("llama-2-7b"));
   scenario.kv_tokens = 15'500;
   const Ground ground = must(resolve(scenario, {}));
-  const Workload work = tiled(must(read_trace_file(path)), 8000, 4);
+  const Workload work = must(tiled(must(read_trace_file(path)), 8000, 4));
   std::map<std::string, FleetOutcome> by;
   for (const char* packer : {"pack", "wf", "lb"}) {
     FleetShape shape{.packer = packer, .spare = 4, .linger_s = 30};

@@ -22,7 +22,7 @@ Scenario taken_back_and_lent_again() {
 }
 
 Workload overload() {
-  return poisson(mixed_trace(500), {.requests = 480, .per_second = 12}, 3);
+  return must(poisson(mixed_trace(500), {.requests = 480, .per_second = 12}, 3));
 }
 
 const MemorySample& at(const RunOutcome& outcome, double second) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The prefix cache in the simulator: what is computed once is fetched afterwards.
 #include "tests/tools/sim/ground.hpp"
+#include "tools/sim/engine/prefix_store.hpp"
 #include "tools/sim/report/report.hpp"
 
 namespace aqua::sim::test {
@@ -13,8 +14,8 @@ Scenario prefix_scenario() {
 }
 
 Workload prompts(std::uint64_t seed = 1) {
-  return prefix_caching(mixed_trace(200), {.requests = 200, .per_second = 2, .prompt_tokens = 8192},
-                        seed);
+  return must(prefix_caching(mixed_trace(200),
+                             {.requests = 200, .per_second = 2, .prompt_tokens = 8192}, seed));
 }
 
 TEST(PrefixCache, LaterPromptsFetchWhatTheFirstComputed) {
@@ -64,6 +65,57 @@ TEST(PrefixCache, MakesRoomForSequencesThatArePreempted) {
   EXPECT_GT(outcome.totals.swaps_out, 50u);
   EXPECT_GT(outcome.totals.bytes_out_peer, 0.5 * outcome.totals.bytes_out);
   for (const RequestOutcome& request : outcome.requests) EXPECT_FALSE(request.refused());
+}
+
+// A store of blocks of 1 MiB, and a lender of 4 MiB.
+class PrefixStoreTest : public ::testing::Test {
+ protected:
+  static constexpr std::uint32_t kBlockTokens = 512;
+  static constexpr double kMiB = 1 << 20;
+
+  PrefixStoreTest() { (void)market_.offer(4 * kMiB, 0); }
+
+  // A prompt of its own.
+  static Workload prompt(std::uint32_t tokens) {
+    Workload work{.requests = {{.prompt_tokens = tokens, .output_tokens = 1}}};
+    work.hash_block_tokens = kBlockTokens;
+    TraceRequest& request = work.requests.front();
+    request.hash_count = (tokens + kBlockTokens - 1) / kBlockTokens;
+    for (std::uint32_t i = 0; i < request.hash_count; ++i) work.hashes.push_back({.low = i});
+    return work;
+  }
+
+  SlabMarket market_{1 << 20, 1e12};
+  SwapSpace swap_{&market_.borrower()};
+  PrefixStore store_{must(prefix::PrefixIndex::create({.block_tokens = kBlockTokens})),
+                     kMiB / kBlockTokens};
+};
+
+TEST_F(PrefixStoreTest, WhatLentMemoryDoesNotHoldLeavesItToSequences) {
+  const Workload work = prompt(6 * kBlockTokens);
+  const auto stored = store_.store(work, work.requests.front(), swap_, 0);
+  EXPECT_EQ(stored.bytes, 6 * kMiB);
+  EXPECT_EQ(stored.tier, Tier::host);
+  EXPECT_EQ(swap_.host_bytes(), 6 * kMiB);
+  EXPECT_FALSE(store_.any_with_peer());
+  EXPECT_EQ(swap_.reserve(0, 4 * kMiB, 0, Tier::peer), Tier::peer);
+}
+
+// The last token of a prompt is computed, though its block is cached and held.
+TEST_F(PrefixStoreTest, APromptThatIsCachedWhollyHoldsNothingOnceItIsReleased) {
+  for (const std::uint32_t tokens : {1U, kBlockTokens + 1}) {
+    const Workload work = prompt(tokens);
+    const TraceRequest& request = work.requests.front();
+    (void)store_.store(work, request, swap_, 0);
+    const auto hit = store_.acquire(work, request);
+    EXPECT_EQ(hit.tokens, tokens - 1);
+    EXPECT_EQ(hit.blocks, tokens == 1 ? 0U : 2U);
+    store_.release(work, request, hit.blocks);
+    EXPECT_TRUE(store_.any_with_peer());
+    store_.make_room(4 * kMiB, swap_, 0);
+    EXPECT_FALSE(store_.any_with_peer()) << tokens;
+    EXPECT_EQ(swap_.peer_bytes(), 0) << tokens;
+  }
 }
 
 TEST(PrefixCache, SkippingChangesNothing) {

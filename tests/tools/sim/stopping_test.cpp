@@ -82,7 +82,8 @@ TEST(Stopping, AReturnIsToldAtTheTimeAtWhichItsCopyIsOver) {
                      .swap_tier = Tier::host});
   const CostFit costs{.points = {1, 128}, .seconds = {0.01, 0.01}};
   const CostModel cost = CostModel::fitted(costs, 128);
-  const Workload work = poisson(constant_trace(100, 60), {.requests = 30, .per_second = 20}, 1);
+  const Workload work =
+      must(poisson(constant_trace(100, 60), {.requests = 30, .per_second = 20}, 1));
   Network network;
   SwapSpace swap(nullptr);
   RequestTable table(work);

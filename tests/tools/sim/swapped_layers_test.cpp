@@ -22,8 +22,8 @@ Scenario pie_scenario(const char* model, double gb, const char* server = "gh200"
 }
 
 Workload asked(const char* lengths, std::uint64_t requests, double rate) {
-  return poisson(draw_lengths(must(find_quoted_lengths(lengths))),
-                 {.requests = requests, .per_second = rate}, 1);
+  return must(poisson(draw_lengths(must(find_quoted_lengths(lengths))),
+                      {.requests = requests, .per_second = rate}, 1));
 }
 
 double throughput(const Scenario& scenario, const char* policy, const Workload& workload) {
@@ -54,7 +54,7 @@ TEST(SwappedLayers, AnIterationTakesWhatItComputesAndItsCopies) {
   Scenario scenario = pie_scenario("opt-13b", 2);
   scenario.expansion = 2;
   const Ground ground = must(resolve(scenario, {}));
-  const Workload workload = poisson(constant_trace(32, 10), {.requests = 1}, 1);
+  const Workload workload = must(poisson(constant_trace(32, 10), {.requests = 1}, 1));
   const double block = ground.kv_bytes_per_token * 16 / 40,
                hbm = ground.cost.roof().bytes_per_second;
   const auto expected = [&](std::size_t streamed, bool waits) {

@@ -167,14 +167,18 @@ std::uint64_t simulated_requests(const PlanOptions& options, std::uint64_t at_on
 Result<std::string> run_plan(const PlanOptions& options) {
   AQUA_ASSIGN(const Asked asked, asked_by(options));
   std::vector<PlannedMachines> all;
+  std::optional<Error> failed;
   for (const std::uint32_t machines : options.machines) {
     auto planned = plan_for(options, asked, machines);
+    if (planned.ok()) {
+      all.push_back(std::move(planned).value());
+      continue;
+    }
     // Of a sweep the numbers that are too small are left out, unless none is left.
-    const bool too_few = !planned.ok() && planned.error().code == Code::resource_exhausted;
-    if (too_few && options.sweep && machines != options.machines.back()) continue;
-    if (!planned.ok()) return std::move(planned).error();
-    all.push_back(std::move(planned).value());
+    failed = std::move(planned).error();
+    if (!options.sweep || failed->code != Code::resource_exhausted) return *failed;
   }
+  if (all.empty() && failed) return *failed;
   return options.json ? plan_json(options, *asked.ground, asked.lengths, all)
                       : plan_text(options, *asked.ground, asked.lengths, all);
 }

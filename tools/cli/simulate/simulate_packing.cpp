@@ -172,7 +172,7 @@ Result<std::string> run_packing(const SimulateOptions& options, const sim::Trace
   for (const std::string_view packer : packers) {
     rows.push_back({.packer = std::string(packer), .outcomes = {}});
     for (std::uint64_t seed = 1; seed <= options.seeds; ++seed) {
-      const sim::Workload work = make(seed);
+      AQUA_ASSIGN(const sim::Workload work, make(seed));
       sim::FleetShape shape = shape_of(options.fleet);
       shape.packer = packer;
       shape.keep_placements = !options.fleet.placements.empty() && seed == 1;

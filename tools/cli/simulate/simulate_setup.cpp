@@ -90,7 +90,8 @@ Result<double> stable_rate(const sim::Ground& ground, const sim::Trace& trace,
                            const sim::Sla& sla) {
   AQUA_ASSIGN(const sim::PolicyName fcfs, sim::parse_policy("fcfs"));
   const auto holds = [&](double rate) -> Result<bool> {
-    const sim::Workload work = sim::poisson(trace, {.requests = 300, .per_second = rate}, 1);
+    AQUA_ASSIGN(const sim::Workload work,
+                sim::poisson(trace, {.requests = 300, .per_second = rate}, 1));
     AQUA_ASSIGN(const sim::RunOutcome outcome, sim::simulate(ground, fcfs, work));
     const sim::Metrics metrics = sim::measure(outcome, sla);
     return metrics.completed > 0 && metrics.ttft_p99_s <= sla.ttft_s &&

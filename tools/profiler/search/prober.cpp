@@ -129,8 +129,8 @@ Result<Prober::Seen> Prober::play(const sim::Workload& work, LoadOptions options
 }
 
 Result<Probe> Prober::probe(double rate, std::uint64_t seed, bool whole) {
-  const sim::Workload work =
-      sim::poisson(*trace_, {.requests = options_.requests, .per_second = rate}, seed);
+  AQUA_ASSIGN(const sim::Workload work,
+              sim::poisson(*trace_, {.requests = options_.requests, .per_second = rate}, seed));
   auto seen = play(work, {.sla = options_.sla, .whole = whole});
   if (!seen.ok()) {
     return Error{seen.error().code, concat("at ", rate, " requests/s: ", seen.error().message)};
@@ -155,9 +155,12 @@ Result<Probe> Prober::probe(double rate, std::uint64_t seed, bool whole) {
 }
 
 Result<Burst> Prober::burst(double rate, double factor, std::uint64_t seed) {
-  const sim::Workload work = sim::burst(
-      *trace_,
-      {.per_second = rate, .factor = factor, .seconds = options_.burst_seconds, .after = 1}, seed);
+  AQUA_ASSIGN(
+      const sim::Workload work,
+      sim::burst(
+          *trace_,
+          {.per_second = rate, .factor = factor, .seconds = options_.burst_seconds, .after = 1},
+          seed));
   AQUA_ASSIGN(const Seen seen, play(work, {.sla = options_.sla, .judge = false}));
   const double wanted =
       std::max(seen.memory.used_bytes,

@@ -113,6 +113,8 @@ Result<void> Fleet::settle(RequestId id, Request& request) {
 // enough, the request is parked: each plan tries again.
 void Fleet::begin_anew(RequestId id, Request& request) {
   if (!request.pinned && !request.parked) (void)packer_->ended(id);
+  // The packer knows nothing of moves that were ordered before.
+  std::erase_if(pending_, [&](const PendingMove& pending) { return pending.move.request == id; });
   request.pinned = false;
   request.at = packing::no_engine;
   request.who.tokens = std::max(request.who.tokens, request.who.mail->held_tokens.load());
@@ -239,7 +241,10 @@ void Fleet::goes_on_at(RequestId id, const std::string& name) {
   request.to = packing::no_engine;
   // The engine has gone down meanwhile. down() has told those requests that were known to be on it,
   // of which this was none.
-  if (!engine->door) begin_anew(id, request);
+  if (!engine->door) {
+    order(id, OrderKind::drop, packing::no_engine);
+    begin_anew(id, request);
+  }
   set_capacities();
   begin_moves();
 }

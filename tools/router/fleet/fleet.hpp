@@ -125,8 +125,8 @@ class Fleet {
   // request alone: it is neither counted nor among the last moves.
   void move_over(packing::RequestId request, std::uint64_t plan, migration::Kind kind, MoveEnd end,
                  const std::string& why = {}, bool begun = true);
-  // The request's engine has died, and it goes on at `engine`, which had its KV: plans leave it
-  // there.
+  // The request's engine has died, and it goes on at `engine`, which had its KV or spoke already:
+  // plans leave it there.
   void goes_on_at(packing::RequestId request, const std::string& engine);
   void leave(packing::RequestId request);
   // Parcels of the request that wait in a pool, of moves up to this turn, are ended by whichever of

@@ -118,7 +118,8 @@ void Fleet::missed(EngineId id, const Error& why) {
   const MutexLock lock(mu_);
   Engine& engine = engines_.at(id);
   engine.fault = why.message;
-  if (!engine.door) return;
+  // Of resource_exhausted: the engine was not asked, since this process is at its limit.
+  if (!engine.door || why.code == Code::resource_exhausted) return;
   if (++engine.missed < options_.misses && why.code != Code::unavailable) return;
   down(engine);
 }
@@ -133,6 +134,11 @@ void Fleet::down(Engine& engine) {
   }
   engine.door = nullptr;
   (void)packer_->lost(engine.id);
+  // The packer has given up these moves. One whose KV was dropped has no source any more.
+  std::erase_if(pending_, [&](const PendingMove& pending) {
+    const packing::Move& move = pending.move;
+    return move.to == engine.id || (move.from == engine.id && !move.dropped);
+  });
   // Only once the packer knows of the death: it would choose the dead engine again.
   for (auto& [id, request] : requests_) {
     if (request.pinned && request.at == packing::no_engine) begin_anew(id, request);

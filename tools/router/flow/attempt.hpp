@@ -38,7 +38,7 @@ struct AttemptOrder {
   Turn turn = kNoTurn;
   std::uint64_t from = 0;  // position of its first token; receive: grant() says it
   EngineCall call{};
-  std::chrono::seconds silence{60};  // without a token, after which it has died
+  std::chrono::seconds silence{60};  // without a token, after which it has died; 0: however long
 };
 
 class Attempt {

@@ -52,6 +52,8 @@ void Conversation::start(const std::shared_ptr<const EngineDoor>& engine, Attemp
       .kind = kind, .turn = turn, .from = relay_.passed(), .silence = options_.silence};
   if (!asked_.stays.empty()) {
     order.kind = asked_.stream ? AttemptKind::raw_stream : AttemptKind::raw_whole;
+    // Nothing is heard of it before its end. Health checks tell whether its engine lives.
+    if (!asked_.stream) order.silence = std::chrono::seconds(0);
     order.call = {asked_.api == Api::chat ? "/v1/chat/completions" : "/v1/completions", body_};
   } else if (kind == AttemptKind::warm) {
     order.call = warm_call(engine->dialect, engine->model, asked_, prompt_, answer_);
@@ -69,8 +71,13 @@ void Conversation::handle(FleetOrder& order) {
   if (order.request != id_) return;
   switch (order.kind) {
     case OrderKind::place:
-      if (order.engine && relay_.phase() == Phase::idle)
+      if (order.engine && relay_.phase() == Phase::idle) {
         start(order.engine, AttemptKind::tokens, relay_.begin());
+      } else if (const auto speaker = attempts_.find(relay_.speaker());
+                 speaker != attempts_.end()) {
+        // Its source went down before the fleet was told that its move is done.
+        fleet_.goes_on_at(id_, speaker->second->engine());
+      }
       return;
     case OrderKind::move:
       return begin_move(order);

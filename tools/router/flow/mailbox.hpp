@@ -46,7 +46,7 @@ struct WarmedUp {
 enum class OrderKind : std::uint8_t {
   place,  // begin on `engine`
   move,   // move to `engine`, then tell the fleet of `plan`
-  drop,   // cut the attempt: its place is needed; another order follows
+  drop,   // cut the attempt: its place is needed, or its engine down; another order follows
   gone,   // `engine` is gone, with what it was doing
 };
 struct FleetOrder {

@@ -124,17 +124,16 @@ void Engine::take(std::uint32_t request, Picos now) {
                           .max_new_tokens = limit_of(trace) - sequence.generated,
                           .cached_tokens = sequence.delivered,
                           .tenant = schedule::TenantId{request}};  // each is a user of its own
+  PrefixStore::Hit hit;
   if (prefixes_ != nullptr && sequence.generated == 0) {
-    const PrefixStore::Hit hit = prefixes_->acquire(workload_, trace);
+    hit = prefixes_->acquire(workload_, trace);
     asked.cached_tokens = hit.tokens;
     asked.cached_in = hit.tier;
   }
   const std::uint64_t most = std::uint64_t{trace.prompt_tokens} + trace.output_tokens;
   const bool may = options_.layers == nullptr || options_.layers->holds_ever(most);
   if (!may || !accepts(asked)) {
-    if (asked.cached_tokens > 0 && prefixes_ != nullptr) {
-      prefixes_->release(workload_, trace, asked.cached_tokens);
-    }
+    if (hit.blocks > 0) prefixes_->release(workload_, trace, hit.blocks);
     over(request, now);  // refused: larger than the device
     return;
   }
@@ -142,7 +141,7 @@ void Engine::take(std::uint32_t request, Picos now) {
   changed_ = true;
   if (options_.layers != nullptr) options_.layers->waits(trace.prompt_tokens);
   if (sequence.delivered > 0 || sequence.generated > 0) return;
-  sequence.cached = asked.cached_tokens;
+  sequence.cached_blocks = hit.blocks;
   sequence.computed_once = std::max(sequence.computed_once, asked.cached_tokens);
   if (sequence.computed_once == 0) unstarted_tokens_ += trace.prompt_tokens;
   requests_[request].cached_tokens = asked.cached_tokens;

@@ -127,8 +127,8 @@ void Engine::copied(const Copy& copy, Picos now) {
       sequence.delivered = 0;
       if (swap_.holds(request)) {
         swap_.release(request, now);
-      } else if (prefixes_ != nullptr && sequence.cached > 0) {
-        prefixes_->release(workload_, workload_.requests[request], sequence.cached);
+      } else if (sequence.cached_blocks > 0) {
+        prefixes_->release(workload_, workload_.requests[request], sequence.cached_blocks);
       }
       told(scheduler_.paged_in(id));
       return;

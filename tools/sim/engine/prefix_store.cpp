@@ -2,6 +2,7 @@
 #include "tools/sim/engine/prefix_store.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace aqua::sim {
 
@@ -15,15 +16,16 @@ PrefixStore::Hit PrefixStore::acquire(const Workload& workload, const TraceReque
   if (request.hash_count == 0) return {};
   const prefix::PrefixMatch match = index_.acquire(prefix_of(workload, request));
   const auto tokens = static_cast<std::uint32_t>(match.tokens);
-  return {.tokens = std::min(tokens, request.prompt_tokens - 1), .tier = match.slowest};
+  Hit hit{.tokens = std::min(tokens, request.prompt_tokens - 1),
+          .blocks = match.blocks,
+          .tier = match.slowest};
+  if (hit.tokens == 0) release(workload, request, std::exchange(hit.blocks, 0));
+  return hit;
 }
 
 void PrefixStore::release(const Workload& workload, const TraceRequest& request,
-                          std::uint32_t tokens) {
-  const std::uint32_t block = workload.hash_block_tokens;
-  const auto chain = prefix_of(workload, request).chain;
-  (void)index_.release(
-      chain.first(std::min<std::size_t>(chain.size(), (tokens + block - 1) / block)));
+                          std::size_t blocks) {
+  (void)index_.release(prefix_of(workload, request).chain.first(blocks));
 }
 
 PrefixStore::Stored PrefixStore::store(const Workload& workload, const TraceRequest& request,
@@ -38,7 +40,7 @@ PrefixStore::Stored PrefixStore::store(const Workload& workload, const TraceRequ
   if (!insertion.ok()) return {};
   free(insertion->evicted, swap, now);
   for (const auto& block : prefix.chain.subspan(insertion->first, insertion->blocks)) {
-    const Tier at = swap.reserve(next_key_, block_bytes, now);
+    const Tier at = swap.reserve(next_key_, block_bytes, now, tier);
     places_[block] = {next_key_++, at};
     with_peer_ += at == Tier::peer ? 1U : 0U;
   }

@@ -5,6 +5,7 @@
 // Threads: none.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -22,11 +23,14 @@ class PrefixStore {
 
   struct Hit {
     std::uint32_t tokens = 0;
+    std::size_t blocks = 0;  // that are held
     Tier tier = Tier::host;
   };
-  // What of the prompt is cached; it is held until released. At least one token is computed.
+  // What of the prompt is cached; its blocks are held until released. At least one token is
+  // computed, so that the blocks may have a token more than the hit. A hit of no token holds none.
   [[nodiscard]] Hit acquire(const Workload& workload, const TraceRequest& request);
-  void release(const Workload& workload, const TraceRequest& request, std::uint32_t tokens);
+  // Takes as many blocks as acquire() held.
+  void release(const Workload& workload, const TraceRequest& request, std::size_t blocks);
   // The prompt's KV is there: keeps what is missing, as far as there is room. What is to be
   // copied out, in bytes, and where.
   struct Stored {

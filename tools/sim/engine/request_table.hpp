@@ -4,6 +4,7 @@
 // row.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct RequestTable {
     std::uint32_t computed_once = 0;  // most tokens that had KV at a time
     Picos last_token = kNever;
     FlowId out = 0, in = 0, move = 0;  // under way
-    std::uint32_t cached = 0;          // prefix tokens that its first page-in fetches
+    std::size_t cached_blocks = 0;     // of its prefix, held until its first page-in fetched them
     // When it leaves an engine: tokens that have KV. When it is submitted: of these, those whose KV
     // has been sent to the engine, so that its first page-in copies nothing.
     std::uint32_t delivered = 0;

@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "base/concat.hpp"
+#include "base/try.hpp"
 #include "tools/sim/engine/random.hpp"
+#include "tools/sim/input/workload.hpp"
 
 namespace aqua::sim {
 namespace {
@@ -26,12 +28,6 @@ void shuffle_microbatches(std::vector<TraceRequest>& requests, std::uint32_t siz
   for (std::size_t i = cut.size(); i > 1; --i) std::swap(cut[i - 1], cut[random.below(i)]);
   requests.clear();
   for (const auto& part : cut) requests.insert(requests.end(), part.begin(), part.end());
-}
-
-Error comes_too_late(const PipelineLoad& load) {
-  return {Code::invalid_argument, concat("pipelines: ", load.requests, " requests at ",
-                                         load.per_second, " a second come over more than ",
-                                         kMostSeconds, " s: fewer --requests, or a higher --rate")};
 }
 
 }  // namespace
@@ -60,8 +56,8 @@ Result<std::vector<TraceRequest>> pipeline_requests(const Trace& trace, const Pi
                  concat("pipelines: ", load.requests, " requests in microbatches of ",
                         load.microbatch, ": at least 2, in 1 to ", kRun)};
   }
-  if (load.per_second > 0 && static_cast<double>(load.requests) / load.per_second > kMostSeconds) {
-    return comes_too_late(load);
+  if (load.per_second > 0) {
+    AQUA_TRY(comes_in_time(static_cast<double>(load.requests) / load.per_second));
   }
   Random random(seed);
   const std::size_t start = random.below(fit.size());
@@ -88,9 +84,7 @@ Result<std::vector<TraceRequest>> pipeline_requests(const Trace& trace, const Pi
     request.arrival = now;
     request.hash_begin = request.hash_count = 0;
     if (load.per_second <= 0) continue;
-    const double gap = random.exponential(1 / load.per_second);
-    if (seconds(now) + gap > kMostSeconds) return comes_too_late(load);
-    now += picos(gap);
+    AQUA_TRY(wait_for_next(now, random.exponential(1 / load.per_second)));
   }
   return requests;
 }

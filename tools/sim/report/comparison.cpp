@@ -13,7 +13,7 @@ Result<Comparison> compare(const Ground& ground, const std::vector<PolicyName>& 
     all.runs.push_back({.policy = policy, .outcome = {}, .metrics = {}});
   }
   for (const std::uint64_t seed : seeds) {
-    const Workload workload = make(seed);
+    AQUA_ASSIGN(const Workload workload, make(seed));
     const bool first = seed == seeds.front();
     if (first) {
       all.requests = workload.requests.size();

@@ -28,7 +28,7 @@ struct Comparison {
   std::vector<PolicyRun> runs;
 };
 
-using MakeWorkload = std::function<Workload(std::uint64_t seed)>;
+using MakeWorkload = std::function<Result<Workload>(std::uint64_t seed)>;
 // Which policy, which seed, requests ended of how many.
 using Progress =
     std::function<void(const std::string& policy, std::uint64_t seed, std::size_t, std::size_t)>;

@@ -148,7 +148,7 @@ Result<void> ReplicaReader::Parts::take_in(const OpenedSegment& opened) {
   const bool ours = pack.ok() && pack->owner == options.owner;
   if (!ours) {
     other_lives.reserve(other_lives.size() + 1);  // once it is closed nothing fails any more
-    AQUA_TRY(segments.close(number, Stream{}, SegmentAfter::keep));
+    AQUA_TRY(segments.close(number, SegmentAfter::keep));
     if (!pack.ok() || !of_another_life(pack->owner, options.owner)) return {};
     other_lives.push_back(opened.name);
     ++status.other_lives;
@@ -158,8 +158,7 @@ Result<void> ReplicaReader::Parts::take_in(const OpenedSegment& opened) {
     return Error{Code::aborted, concat("replicas: term ", options.term,
                                        " is over: there is a pack ", "of term ", pack->term)};
   // Of this term is what the owner writes who has the dead one's place.
-  if (finishing && pack->term == options.term)
-    return segments.close(number, Stream{}, SegmentAfter::keep);
+  if (finishing && pack->term == options.term) return segments.close(number, SegmentAfter::keep);
   packs[number] = {opened.name, opened.segment.bytes, pack->term};
   if (finishing) return {};
   if (pack->shape != options.shape) {

@@ -35,11 +35,10 @@ void Replicator::Parts::hear() {
   release_failed();
 }
 
-// A release waits for the segment's copies, so that any stream will do: the one that they were
-// posted to may be gone.
+// Names no stream: the one that the copies were posted to may be gone.
 void Replicator::Parts::release_failed() {
   std::erase_if(failed, [&](PackId pack) {
-    const auto released = segments.release(pack, Stream{});
+    const auto released = segments.release(pack);
     return released.ok() || released.error().code == Code::not_found;  // the keeper has refused it
   });
 }

@@ -45,8 +45,8 @@ struct Replicator::Parts {
   void note(const WrittenTokens& written);
 
   void hear();
-  // Gives back the segments of packs that have failed. What is refused, as while a graph is being
-  // captured, is tried again by the next hear().
+  // Gives back the segments of packs that have failed. What is refused, as where the device has no
+  // memory for an event, is tried again by the next hear().
   void release_failed();
   void drop_dead();
   // Waits until it has heard what has become of the packs that are being committed.

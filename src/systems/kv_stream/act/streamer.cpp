@@ -76,16 +76,12 @@ struct Streamer::Parts {
   [[nodiscard]] Result<StreamPart> part_of(const Parcel& parcel) const;
   void take(const Parcel& parcel, const std::function<bool(std::uint64_t)>& wanted);
   // Nothing of these is read any more, and there is room for others in their place: the sequence
-  // that they were of may come again. What cannot be finished now, as while a graph is captured, is
-  // the next time.
+  // that they were of may come again.
   void give_up(const std::vector<std::uint64_t>& numbers) {
-    given_up.insert(given_up.end(), numbers.begin(), numbers.end());
-    std::erase_if(given_up, [this](std::uint64_t parcel) {
-      const auto finished = carrier.decline(parcel, Stream{});
-      if (!finished.ok() && finished.error().code == Code::failed_precondition) return false;
+    for (const std::uint64_t parcel : numbers) {
+      (void)carrier.decline(parcel);
       (void)carrier.admit(parcels.extract(parcel).mapped().giver, 1);
-      return true;
-    });
+    }
   }
 
   struct Here {
@@ -106,7 +102,6 @@ struct Streamer::Parts {
   const std::vector<StreamPeer> groups;
   Intake intake;
   std::map<std::uint64_t, Here> parcels{};  // that are here
-  std::vector<std::uint64_t> given_up{};    // of these, to be finished
   // Sequences of each group, less those that are finished. Of these some were admitted by the
   // streamer before this one: it may be below 0.
   std::vector<std::int64_t> admitted;
@@ -217,7 +212,6 @@ Result<void> Streamer::admit(const std::string& name, std::uint32_t sequences) {
 }
 
 std::vector<Arrived> Streamer::arrived(const std::function<bool(std::uint64_t)>& wanted) {
-  parts_->give_up({});
   for (const std::uint64_t sequence : parts_->intake.untold()) {
     if (wanted && !wanted(sequence)) parts_->give_up(parts_->intake.drop(sequence));
   }

@@ -89,6 +89,8 @@ int launch(void* stream, std::function<void()> work, Extents touches) {
     return refused;
   std::shared_ptr<Queue> queue;
   if (const CUresult refused = find_queue(static_cast<CUstream>(stream), &queue)) return refused;
+  if (!thread().contexts.empty() && thread().contexts.back() != queue->context)
+    return CUDA_ERROR_INVALID_HANDLE;
   if (const CUresult ended = state_of(queue->context)) return ended;
   const Load load = load_of_kernel(touches);
   return post(lock, queue, {.run = std::move(work), .touches = std::move(touches), .load = load});

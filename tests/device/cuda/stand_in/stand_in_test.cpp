@@ -160,6 +160,17 @@ TEST_F(StandIn, PageableAddressesGoToTheCopyEnginesOneByOne) {
   EXPECT_OK(device_->unregister_host(host.data(), host.size()));
 }
 
+TEST_F(StandIn, MemoryThatCannotBePageLockedIsCopiedInOnePiece) {
+  const Place place = make_place(*device_, 2_MiB);
+  const Stream stream = device_->create_stream().value();
+  std::vector<std::byte> host(300'000);
+  driver_->fail("cuMemHostRegister", 0, 1, CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_CODE(Code::resource_exhausted, device_->register_host(host.data() + 100'000, 100'000));
+  const auto whole = one(place.base(), host.data(), host.size());
+  EXPECT_EQ(calls_of("cuMemcpyAsync", whole, stream, CopyMethod::each), 1U);
+  EXPECT_OK(finish(*device_, stream));
+}
+
 TEST_F(StandIn, AFullRingOfListsMeansAnotherWay) {
   const Place place = make_place(*device_, 8_MiB);
   const Stream stream = device_->create_stream().value();
@@ -305,6 +316,18 @@ TEST_F(StandIn, AListThatIsNotQueuedLeavesItsPlace) {
   }
   EXPECT_EQ(calls_of("cuLaunchKernel", batch, stream, CopyMethod::kernel), 2U) << "it has room";
   EXPECT_OK(finish(*device_, stream));
+}
+
+TEST_F(StandIn, AStreamOfAnotherGpuOrNoneIsRefused) {
+  const auto other = open_cuda({.device = "cuda:1", .total_bytes = 16_MiB}).value();
+  const Stream theirs = other->create_stream().value();
+  EXPECT_OK(other->check_stream(theirs));
+  EXPECT_CODE(Code::invalid_argument, device_->check_stream(theirs));
+  EXPECT_CODE(Code::invalid_argument, device_->check_stream(Stream{0xdead0}));
+  const Stream legacy{reinterpret_cast<std::uintptr_t>(CU_STREAM_LEGACY)};
+  for (const Stream ours : {device_->create_stream().value(), Stream{}, legacy}) {
+    EXPECT_OK(device_->check_stream(ours));
+  }
 }
 
 TEST_F(StandIn, AStreamOfAnEarlierHandleInheritsNoFailure) {

@@ -52,6 +52,14 @@ CUresult IsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
                                                 : CU_STREAM_CAPTURE_STATUS_INVALIDATED;
   return CUDA_SUCCESS;
 }
+CUresult GetContext(CUstream stream, CUcontext* context, CUgreenCtx* green) {
+  AQUA_ENTER("cuStreamGetCtx");
+  std::shared_ptr<Queue> queue;
+  if (find_queue(stream, &queue) == CUDA_ERROR_INVALID_HANDLE) return CUDA_ERROR_INVALID_HANDLE;
+  *context = queue->context;
+  *green = nullptr;
+  return CUDA_SUCCESS;
+}
 CUresult WaitEvent(CUstream stream, CUevent event, unsigned) {
   AQUA_ENTER("cuStreamWaitEvent");
   std::shared_ptr<Queue> queue;
@@ -90,6 +98,7 @@ CUresult EventRecord(CUevent event, CUstream stream) {
   if (const CUresult refused = find_queue(stream, &queue)) return refused;
   const auto found = world().events.find(event);
   if (found == world().events.end()) return CUDA_ERROR_INVALID_HANDLE;
+  if (found->second.context != queue->context) return CUDA_ERROR_INVALID_HANDLE;
   if (queue->capture == Capture::active) {
     found->second.point = nullptr;
     found->second.captured = true;
@@ -140,6 +149,7 @@ void* stream_function(const std::string& name) {
       {"cuStreamDestroy", reinterpret_cast<void*>(StreamDestroy)},
       {"cuStreamSynchronize", reinterpret_cast<void*>(StreamSynchronize)},
       {"cuStreamIsCapturing", reinterpret_cast<void*>(IsCapturing)},
+      {"cuStreamGetCtx", reinterpret_cast<void*>(GetContext)},
       {"cuStreamWaitEvent", reinterpret_cast<void*>(WaitEvent)},
       {"cuEventCreate", reinterpret_cast<void*>(EventCreate)},
       {"cuEventDestroy", reinterpret_cast<void*>(EventDestroy)},

@@ -67,14 +67,13 @@ TEST_F(CutOffAttempt, WhatHasComeOfItIsGivenUpOnceItIsNotWanted) {
   expect_room_for_one();
 }
 
-TEST_F(CutOffAttempt, WhatCannotBeGivenUpWhileAGraphIsCapturedIsBehindIt) {
+TEST_F(CutOffAttempt, WhatHasComeOfItIsGivenUpWhileAGraphIsCaptured) {
   cut_off();
   EXPECT_TRUE(receiver_.streamer.arrived().empty());
   receiver_.carrier.capture(true);
   EXPECT_TRUE(receiver_.streamer.arrived(is_not_one).empty());
-  EXPECT_NE(pair_.hub.book.size(), 0U);
+  EXPECT_EQ(pair_.hub.book.size(), 0U);
   receiver_.carrier.capture(false);
-  EXPECT_TRUE(receiver_.streamer.arrived(is_not_one).empty());
   expect_room_for_one();
 }
 

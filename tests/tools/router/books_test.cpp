@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fleet, its packer and a request's conversation each know where the request is. They agree,
+// also where engines go down between what one of them does and what it tells the others.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "tests/tools/router/fleet_orders.hpp"
+#include "tests/tools/router/live.hpp"
+#include "tests/tools/router/scripted_engine.hpp"
+#include "tools/router/flow/conversation.hpp"
+
+namespace aqua::router::test {
+namespace {
+
+struct Guest {
+  packing::RequestId id{};
+  std::shared_ptr<Mailbox> mail = std::make_shared<Mailbox>(100);
+};
+
+// Engines of 1008 tokens, and a plan of two moves: r2 from a to b, and once that is over r3 from c
+// to a, which has no room for it before. No plan comes but by what an engine or an operator does.
+class StagedMoves : public ::testing::Test {
+ protected:
+  StagedMoves() {
+    std::vector<EngineDoor> doors;
+    for (const char* name : {"spare", "a", "b", "c"}) {
+      auto& engine = engines_[name] = std::make_unique<ScriptedEngine>();
+      engine->be({.blocks = "63"});
+      doors.push_back(door_of(name, engine->url()));
+    }
+    FleetOptions options;
+    options.health = std::chrono::milliseconds(20);
+    options.epoch = std::chrono::hours(1);
+    fleet_ = Fleet::open(options, std::move(doors)).value();
+    await_up(*fleet_);
+    leave_the_spare();
+    const Guest r1 = arrive("r1", 500, "a");
+    r2_ = arrive("r2", 430, "a");
+    arrive("r4", 480, "b");
+    const Guest filler = arrive("filler", 400, "b");  // so that r3 goes to c
+    r3_ = arrive("r3", 300, "c");
+    fleet_->leave(filler.id);
+    r1.mail->held_tokens = 540;
+    r2_.mail->held_tokens = 448;  // which is too much for a
+    EXPECT_TRUE(fleet_->resume("spare").ok());
+    const auto ordered = await(*r2_.mail, OrderKind::move);
+    EXPECT_TRUE(ordered && ordered->engine->name == "b");
+    plan_ = ordered ? ordered->plan : 0;
+  }
+
+  Guest arrive(const std::string& name, std::uint64_t tokens, const std::string& engine) {
+    Guest guest;
+    guest.id = fleet_->arrive({.name = name, .tokens = tokens, .mail = guest.mail}).value();
+    const auto placed = await(*guest.mail, OrderKind::place);
+    EXPECT_TRUE(placed && placed->engine->name == engine) << name;
+    return guest;
+  }
+  // Its drain is the last cause of a plan until it is resumed.
+  void leave_the_spare() {
+    const Guest first = arrive("first", 10, "spare");
+    EXPECT_TRUE(fleet_->drain("spare").ok());
+    EXPECT_TRUE(await(*first.mail, OrderKind::move));
+    fleet_->leave(first.id);
+  }
+  // Returns once the plan that follows it has been made.
+  void kill(const std::string& engine) {
+    const std::uint64_t before = fleet_->counts().plans;
+    engines_.at(engine).reset();
+    EXPECT_TRUE(becomes([&] { return fleet_->counts().plans > before; }));
+  }
+  // The first move is done, so that the second might begin. No order to move may follow.
+  void expect_no_second_move(const std::string& where) {
+    fleet_->move_over(r2_.id, plan_, migration::Kind::tokens, MoveEnd::done);
+    for (const Mail& one : r3_.mail->take(std::chrono::steady_clock::now())) {
+      const auto* order = std::get_if<FleetOrder>(&one);
+      EXPECT_FALSE(order != nullptr && order->kind == OrderKind::move);
+    }
+    const auto requests = fleet_->requests();
+    const auto r3 = std::ranges::find(requests, "r3", &RequestView::name);
+    ASSERT_NE(r3, requests.end());
+    EXPECT_EQ(r3->engine, where);
+    EXPECT_EQ(r3->moves_to, "");
+  }
+
+  std::map<std::string, std::unique_ptr<ScriptedEngine>> engines_;
+  std::unique_ptr<Fleet> fleet_;
+  Guest r2_, r3_;
+  std::uint64_t plan_ = 0;
+};
+
+TEST_F(StagedMoves, AMoveWhoseSourceHasDiedIsNotBegunFromWhereItsRequestIsNow) {
+  kill("c");
+  expect_no_second_move("spare");
+}
+
+TEST_F(StagedMoves, AMoveOfARequestThatAnOperatorHasMovedAndThatBeganAnewIsNotBegun) {
+  ASSERT_TRUE(fleet_->move("r3", "spare").ok());
+  ASSERT_TRUE(await(*r3_.mail, OrderKind::move));
+  fleet_->move_over(r3_.id, 0, migration::Kind::tokens, MoveEnd::done);
+  kill("spare");
+  expect_no_second_move("c");
+}
+
+// The fleet looks for a place where an engine goes down just as a move from it or to it is done,
+// and the answer goes on all the same. Here it is told of the end of a move that it did not order.
+TEST(Books, AnAnswerThatIsGivenAPlaceWhileItGoesOnIsWhereItGoesOn) {
+  constexpr std::size_t kBeforePlace = 20;  // tokens
+  std::atomic<bool> goes_on{false};
+  ScriptedEngine a, b;
+  a.be({.blocks = "2"});  // too small for it by then, so that the place is on b
+  for (ScriptedEngine* engine : {&a, &b}) {
+    engine->script({}, [&, engine](std::uint32_t token) -> std::string {
+      if (token < kBeforePlace || goes_on) return "";
+      return engine->over(std::chrono::milliseconds(20)) ? "cut" : ": busy\n\n";
+    });
+  }
+  FleetOptions options;
+  options.epoch = std::chrono::hours(1);
+  const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b.url())}).value();
+  await_up(*fleet);
+  Counters counters;
+  const std::string body = request_of(some_prompt(1, 9), 1, 40).dump();
+  Conversation conversation(*fleet, counters, {}, parse_asked(Api::completions, body).value(), body,
+                            "cmpl-1");
+  const auto alive = [] { return true; };
+  ASSERT_TRUE(conversation.begin(alive).ok());
+  for (std::size_t said = 0; said < kBeforePlace;) {
+    for (const auto& words : conversation.next(alive).value()) said += words.ids.size();
+  }
+  ASSERT_EQ(fleet->requests().front().engine, "a");
+  fleet->move_over(packing::RequestId{1}, 0, migration::Kind::tokens, MoveEnd::done);
+  ASSERT_EQ(fleet->requests().front().engine, "b");
+  goes_on = true;
+  EXPECT_FALSE(conversation.next(alive).value().empty());
+  EXPECT_EQ(fleet->requests().front().engine, "a");
+  EXPECT_EQ(b.asked, 0);
+}
+
+// Else the request would wait for the silence of an engine that is known to be down.
+TEST(Books, AnAnswerThatGoesOnAtAnEngineThatIsDownIsCutAndGetsAnotherPlace) {
+  const ScriptedEngine a;
+  auto b = std::make_unique<ScriptedEngine>();
+  FleetOptions options;
+  options.health = std::chrono::milliseconds(20);
+  const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b->url())}).value();
+  await_up(*fleet);
+  Guest guest;
+  guest.id = fleet->arrive({.name = "r", .tokens = 10, .mail = guest.mail}).value();
+  b.reset();
+  ASSERT_TRUE(becomes([&] { return fleet->engines().at(1).state == "down"; }));
+  fleet->goes_on_at(guest.id, "b");
+  EXPECT_TRUE(await(*guest.mail, OrderKind::drop));
+  EXPECT_EQ(fleet->requests().front().engine, "a");
+  fleet->leave(guest.id);
+}
+
+}  // namespace
+}  // namespace aqua::router::test
