@@ -136,6 +136,7 @@ class AQUA_API GroupMember {
   // next one begins when the coordinator has heard that the last one was given up.
   //   failed_precondition  the runtime has no coordinator; or this process is a fork
   //   invalid_argument     a rank for one that observes
+  //   resource_exhausted   no thread more can be started
   [[nodiscard]] static Result<GroupMember> join(Runtime& runtime, GroupOptions options);
   // One that was moved from may only be assigned to or destroyed.
   GroupMember(GroupMember&&) noexcept;

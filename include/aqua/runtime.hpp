@@ -120,7 +120,8 @@ struct RuntimeOptions {
   // max_peer_bytes is 0, open() takes max_peer_bytes from it, and raises host_bytes to as much,
   // since what is borrowed needs an exit. One that is not complete counts for what it has.
   std::string profile{};
-  std::chrono::milliseconds reclaim_deadline{2000};  // for reclaims that report() decides
+  // For reclaims that report() decides. More than a day means a day.
+  std::chrono::milliseconds reclaim_deadline{2000};
   bool callbacks_in_tick = false;
   EmulatedGpuOptions emulated{};
   Callbacks callbacks{};
@@ -199,7 +200,7 @@ class AQUA_API Runtime {
   // Blocks until the host tier is touched (about 0.3 s a GiB); does not wait for the
   // coordinator.
   //   invalid_argument     an option cannot be, or no device is named; or the profile's text is bad
-  //   resource_exhausted   less memory than an option asks for
+  //   resource_exhausted   less memory than an option asks for; or no thread more can be started
   //   permission_denied    the socket directory is not ours alone
   //   unavailable          a GPU, on a machine without one or without a driver
   //   unimplemented        a kind of device that this build does not have
@@ -262,8 +263,9 @@ class AQUA_API Runtime {
   //   resource_exhausted  the device has less free
   [[nodiscard]] Result<void> lend(std::size_t bytes);
   // Wants `bytes` of lent memory back by `deadline` from now, in whole slabs; more than is lent
-  // means all, and nothing lent is nothing to wait for. Memory of lend() and of pools counts alike.
-  // What earlier reclaims still wait for is not asked for twice. invalid_argument when either is 0.
+  // means all, more than a day means a day, and nothing lent is nothing to wait for. Memory of
+  // lend() and of pools counts alike. What earlier reclaims still wait for is not asked for twice.
+  // invalid_argument when either is 0.
   [[nodiscard]] Result<Reclaim> reclaim(std::size_t bytes, std::chrono::milliseconds deadline);
 
   // --- northbound ---------------------------------------------------------------------------

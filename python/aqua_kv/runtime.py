@@ -87,7 +87,7 @@ class Runtime:
                           borrowed
         local_bytes       of this device's own memory, for tensors
         slab_bytes        of what is lent. 0: 64 MiB
-        reclaim_deadline_ms  for reclaims that reports decide. 0: 2000
+        reclaim_deadline_ms  for reclaims that reports decide, at most a day. 0: 2000
         callbacks_in_tick    callbacks run in tick()
         curve_directory   copy times measured on this machine; empty: $XDG_CACHE_HOME/aqua, else
                           ~/.cache/aqua. "off": neither kept nor measured
@@ -258,7 +258,8 @@ class Runtime:
             raise_error(error)
 
     def reclaim(self, bytes: int, deadline_ms: int) -> Reclaim:
-        """Wants `bytes` of lent memory back within deadline_ms; more than is lent means all."""
+        """Wants `bytes` of lent memory back within deadline_ms; more than is lent means all, and
+        more than a day a day."""
         wanted = size(bytes, "reclaim: bytes")
         within = uint32(deadline_ms, "reclaim: deadline_ms", "an int of milliseconds")
         handle = s.ReclaimHandle()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Error for a failed system call, read from errno.
+// The Error for a failed system call, read from errno, or for a thread that cannot be started.
 #pragma once
 
 #include <cerrno>
@@ -21,6 +21,7 @@ namespace aqua {
     case ENFILE:
     case ENOMEM:
     case ENOSPC:
+    case EFBIG:
     case EDQUOT:
     case ENOBUFS:
       code = Code::resource_exhausted;
@@ -50,6 +51,17 @@ namespace aqua {
   }
   return Error{
       code, concat(what, ": ", std::generic_category().message(number), " (errno ", number, ")")};
+}
+
+// What make() answers, or resource_exhausted where it could not start a thread.
+template <typename Make>
+[[nodiscard]] auto with_threads(std::string_view what, const Make& make) -> decltype(make()) {
+  try {
+    return make();
+  } catch (const std::system_error& error) {
+    return Error{Code::resource_exhausted,
+                 concat(what, ": no thread more can be started: ", error.what())};
+  }
 }
 
 }  // namespace aqua

@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 
 #include "base/unique_fd.hpp"
 
@@ -25,6 +27,21 @@ inline constexpr int kSealedForGood = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE
   UniqueFd fd(::memfd_create(name, kFlags | MFD_NOEXEC_SEAL));
   if (!fd.valid() && errno == EINVAL) fd.reset(::memfd_create(name, kFlags));
   return fd;
+}
+
+// Takes the pages that the file's first `bytes` lack: a process that writes to one for which there
+// is no memory is killed. On failure false, and errno says why.
+[[nodiscard]] inline bool take_pages(int fd, std::size_t bytes) {
+  constexpr std::size_t kPiece = 8 << 20;  // a signal undoes the one that it interrupts
+  for (std::size_t done = 0; done < bytes;) {
+    const std::size_t piece = std::min(kPiece, bytes - done);
+    if (::fallocate(fd, 0, static_cast<off_t>(done), static_cast<off_t>(piece)) == 0) {
+      done += piece;
+    } else if (errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace aqua

@@ -5,6 +5,7 @@
 // Threads: every method may be called concurrently. Only wait() blocks.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <utility>
@@ -22,7 +23,8 @@ class News {
   }
   // Blocks until something was told since the last call. False: nothing was within `patience`.
   [[nodiscard]] bool wait(std::chrono::milliseconds patience) {
-    const auto deadline = std::chrono::steady_clock::now() + patience;
+    constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);  // no overflow
+    const auto deadline = std::chrono::steady_clock::now() + std::min(patience, kLongest);
     const MutexLock lock(mu_);
     while (told_ == seen_) {
       if (!came_.wait_until(mu_, deadline)) break;

@@ -150,17 +150,22 @@ std::vector<ImportedSlab> Importer::all() const {
   return list;
 }
 
-void Importer::forget_ended() {
+std::set<std::string> Importer::forget_ended() {
   std::map<std::string, std::shared_ptr<ExchangeClient>> known;
   {
     const MutexLock lock(mu_);
     known = clients_;
   }
+  std::set<std::string> connected;
   for (const auto& [exchange, client] : known) {
-    if (!client->disconnected()) continue;
+    if (!client->disconnected()) {
+      connected.insert(exchange);
+      continue;
+    }
     const MutexLock lock(mu_);
     clients_.erase(exchange);  // whoever has it in hand still may go on with it
   }
+  return connected;
 }
 
 }  // namespace aqua::lending

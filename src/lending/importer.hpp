@@ -68,9 +68,9 @@ class Importer {
   [[nodiscard]] bool holds(const SlabKey& key) const;
   [[nodiscard]] std::vector<ImportedSlab> all() const;
 
-  // Lets go of the sockets of exporters that have ended; to be called now and then. May wait
-  // for an import in progress.
-  void forget_ended();
+  // Lets go of the sockets of exporters that have ended; to be called now and then. Answers to
+  // which exchanges there is a connection still. May wait for an import in progress.
+  std::set<std::string> forget_ended();
 
  private:
   // The file behind a descriptor, where slabs are files: of memfd. Of others nothing is known.

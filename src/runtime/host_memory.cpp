@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 
-#include <cerrno>
 #include <iterator>
 #include <list>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
 #include "base/internals.hpp"
+#include "base/memfd.hpp"
 #include "base/mutex.hpp"
 #include "base/trace_range.hpp"
 #include "base/try.hpp"
@@ -130,11 +130,8 @@ Result<HostMemory> HostMemory::map(Runtime& runtime, const SlabDescriptor& memor
   AQUA_ASSIGN(const auto slab, host.import_slab(std::move(copy), memory.bytes));
   AQUA_ASSIGN(parts->range, host.reserve(memory.bytes));
   parts->writable = access == Access::write;
-  // Taken now, or a write would kill this process once the server has no memory left.
-  while (parts->writable &&
-         ::fallocate(memory.descriptor, 0, 0, static_cast<off_t>(memory.bytes)) != 0) {
-    if (errno != EINTR) return errno_error(concat("host memory: ", memory.bytes, " bytes"));
-  }
+  if (parts->writable && !take_pages(memory.descriptor, memory.bytes))
+    return errno_error(concat("host memory: ", memory.bytes, " bytes"));
   const bool read_only = !parts->writable && gpu.info().kind != device::Kind::cuda;
   AQUA_TRY(host.map(*parts->range, 0, *slab,
                     read_only ? device::MapAccess::read_only : device::MapAccess::read_write));

@@ -57,14 +57,6 @@ Result<std::unique_ptr<Runtime::Impl>> Runtime::Impl::open(const RuntimeOptions&
 }
 
 Runtime::Impl::~Impl() {
-  if (::getpid() != process_) {
-    // A forked child has none of our threads, and must not end what is the parent's.
-    (void)coordinator_.release();
-    (void)exporter_.release();
-    (void)mover_.release();  // would wait for work that nothing here can finish
-    (void)migrator_.release();
-    return;
-  }
   tell_survivors();
   if (curves_ != nullptr) curves_->stop();
   loop_.stop();

@@ -2,6 +2,7 @@
 #include "aqua/runtime.hpp"
 
 #include "base/concat.hpp"
+#include "base/errno_error.hpp"
 #include "base/internals.hpp"
 #include "base/try.hpp"
 #include "runtime/impl.hpp"
@@ -14,8 +15,12 @@ Runtime::Runtime(Runtime&&) noexcept = default;
 Runtime& Runtime::operator=(Runtime&&) noexcept = default;
 
 Result<Runtime> Runtime::open(const RuntimeOptions& options) {
-  AQUA_ASSIGN(auto impl, Impl::open(options));
-  return Runtime(std::move(impl));
+  AQUA_ASSIGN(auto impl, with_threads("open", [&] { return Impl::open(options); }));
+  // A forked child has none of its threads, and must not end what is the parent's. Destroying it
+  // there would hang, so it leaks.
+  return Runtime(std::shared_ptr<Impl>(impl.release(), [](Impl* opened) {
+    if (opened->check_process().ok()) delete opened;
+  }));
 }
 
 Result<AquaTensor> Runtime::allocate(const TensorOptions& options) {

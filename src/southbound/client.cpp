@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/errno_error.hpp"
 #include "base/try.hpp"
 #include "southbound/keeper.hpp"
 #include "southbound/link.hpp"
@@ -44,9 +45,14 @@ Result<void> append(std::vector<Result<T>>& to, std::vector<Result<T>> results,
 class Client::Impl {
  public:
   Impl(std::unique_ptr<Link> opened, Listener& listener)
-      : link(std::move(opened)),
-        watcher_(std::in_place, *this->link, listener),
-        keeper_(std::in_place, *this->link) {}
+      : link(std::move(opened)), watcher_(std::in_place, *this->link, listener) {
+    try {
+      keeper_.emplace(*link);
+    } catch (...) {  // there is no thread for it, and the watcher's ends only once the link closes
+      link->close();
+      throw;
+    }
+  }
 
   void close() {
     link->close();
@@ -67,7 +73,9 @@ Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Result<std::unique_ptr<Client>> Client::open(Options options, Listener& listener) {
   AQUA_ASSIGN(std::unique_ptr<Link> link, Link::open(std::move(options)));
-  return std::unique_ptr<Client>(new Client(std::make_unique<Impl>(std::move(link), listener)));
+  return with_threads("client", [&]() -> Result<std::unique_ptr<Client>> {
+    return std::unique_ptr<Client>(new Client(std::make_unique<Impl>(std::move(link), listener)));
+  });
 }
 
 Client::~Client() {

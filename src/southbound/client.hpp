@@ -88,8 +88,9 @@ struct Status {
 
 class Client {
  public:
-  // Returns at once, also while the coordinator is away. invalid_argument for a bad address
-  // or a nil id.
+  // Returns at once, also while the coordinator is away.
+  //   invalid_argument    a bad address, or a nil id
+  //   resource_exhausted  no thread more can be started
   [[nodiscard]] static Result<std::unique_ptr<Client>> open(Options options, Listener& listener);
   // Like close().
   ~Client();

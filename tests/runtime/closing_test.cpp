@@ -2,7 +2,9 @@
 // What a runtime does when there is nothing to do, and what becomes of those who wait when it
 // closes.
 #include <gmock/gmock.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -11,6 +13,8 @@
 #include <string>
 #include <thread>
 
+#include "aqua/groups.hpp"
+#include "tests/base/sanitized.hpp"
 #include "tests/runtime/runtime_fixture.hpp"
 #include "tests/runtime/scripted_coordinator.hpp"
 
@@ -56,6 +60,50 @@ TEST(ClosingAlone, WaitsForWorkOnWhatWasFreed) {
   *tensor = AquaTensor{};
   { const Runtime closed = std::move(runtime).value(); }
   EXPECT_EQ(written, kRounds);
+}
+
+class ClosingInAFork : public Closing {
+ protected:
+  void SetUp() override {
+#ifdef AQUA_SANITIZED
+    GTEST_SKIP() << "a sanitizer, whose runtime does not survive fork() beside threads";
+#endif
+  }
+  // The exit status of a child that destroys its copy of what this process has opened.
+  template <typename Opened>
+  static int status_of_child(std::optional<Opened>& opened) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(60);  // ends one that hangs
+      opened.reset();
+      ::_exit(0);
+    }
+    int status = -1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    return status;
+  }
+};
+
+TEST_F(ClosingInAFork, ReturnsAndLeavesTheRuntimeToTheParent) {
+  auto runtime = open({.device = "emu:0", .host_bytes = 64_MiB, .max_peer_bytes = 8_MiB});
+  ASSERT_TRUE(runtime->lend(8_MiB).ok());
+  EXPECT_EQ(status_of_child(runtime), 0);
+  auto reclaim = runtime->reclaim(8_MiB, std::chrono::minutes(1));
+  ASSERT_TRUE(reclaim.ok());
+  EXPECT_TRUE(reclaim->wait().ok());
+}
+
+TEST_F(ClosingInAFork, ReturnsAndLeavesThePartInAGroupToTheParent) {
+  auto runtime = open({.device = "emu:0"});
+  auto joined = GroupMember::join(*runtime, {.name = "chat",
+                                             .decode = {.stages = 2},
+                                             .shape = {.model = "m", .dtype = "f16", .layout = "l"},
+                                             .rank = GroupRank{}});
+  ASSERT_TRUE(joined.ok()) << joined.error().message;
+  std::optional member(std::move(joined).value());
+  await([&] { return member->news().term == 1; });
+  EXPECT_EQ(status_of_child(member), 0);
+  EXPECT_TRUE(member->acknowledge(1, {}).ok());
 }
 
 TEST_F(Closing, EndsTheWaitForAReclaim) {

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "aqua/groups.hpp"
+#include "tests/base/few_threads.hpp"
 #include "tests/runtime/runtime_fixture.hpp"
 
 namespace aqua::test {
@@ -275,6 +276,15 @@ TEST_F(GroupMembers, WithoutACoordinatorThereIsNoGroup) {
   ASSERT_TRUE(alone.ok()) << alone.error().message;
   EXPECT_EQ(GroupMember::join(*alone, pipeline_of_two(stage(0))).error().code,
             Code::failed_precondition);
+}
+
+TEST_F(GroupMembers, AreRefusedWhereNoThreadCanBeStarted) {
+  auto runtime = open({.device = "emu:0", .coordinator = "unix:" + directory_ + "/nobody"});
+  ASSERT_TRUE(runtime.has_value());
+  const FewThreads none(0);
+  const auto member = GroupMember::join(*runtime, pipeline_of_two(stage(0)));
+  ASSERT_FALSE(member.ok());
+  EXPECT_EQ(member.error().code, Code::resource_exhausted) << member.error().message;
 }
 
 TEST_F(GroupMembers, HearInTickWhereTheirRuntimeSaysSo) {

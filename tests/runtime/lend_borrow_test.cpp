@@ -105,6 +105,20 @@ TEST_F(LendBorrow, AReclaimBringsEverySlabHomeAndNoByteChanges) {
   }
 }
 
+TEST_F(LendBorrow, AReclaimWithADeadlineBeyondADayIsCarriedOut) {
+  auto lender = open({.device = "emu:0", .name = "lender"});
+  auto borrower =
+      open({.device = "emu:1", .name = "borrower", .host_bytes = 64_MiB, .max_peer_bytes = 8_MiB});
+  ASSERT_TRUE(lender->lend(8_MiB).ok());
+  await([&] { return borrower->status().peer.capacity_bytes == 8_MiB; });
+  ASSERT_TRUE(lender->status().connected);
+  auto reclaim = lender->reclaim(8_MiB, milliseconds::max());
+  ASSERT_TRUE(reclaim.ok());
+  const auto outcome = reclaim->wait();
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  EXPECT_EQ(outcome->bytes_returned, 8_MiB);
+}
+
 TEST_F(LendBorrow, APinDelaysAReclaimToItsDeadlineWhichNamesTheHolder) {
   auto lender = open({.device = "emu:0", .name = "lender"});
   std::atomic<unsigned> told{0};

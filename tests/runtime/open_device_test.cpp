@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which device a name opens, and what is said where it does not.
+// Which device a name opens, and what is said where it, or its runtime, does not open.
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 
 #include "device/cuda/device.hpp"
 #include "device/cuda/name.hpp"
 #include "device/memfd/device.hpp"
 #include "runtime/options.hpp"
+#include "tests/base/few_threads.hpp"
 #include "tests/without_gpus.hpp"
 
 namespace aqua::runtime {
@@ -60,6 +62,24 @@ TEST(OpenDevice, AGpuHasOneUuidUnderBothItsNames) {
   const auto again = open_device({.device = device::gpu_name((*opened)->info().uuid)});
   ASSERT_TRUE(again.ok()) << again.error().message;
   EXPECT_EQ((*again)->info().name, (*opened)->info().name);
+}
+
+// It warns that there is nobody to borrow from, and starts the thread of its loop after that.
+TEST(OpenRuntime, WithoutAThreadForItsLoopIsRefused) {
+  using namespace aqua::literals;
+  std::optional<test::FewThreads> none;
+  Callbacks callbacks;
+  callbacks.on_log = [&](LogLevel, const std::string&) {
+    if (!none) none.emplace(0);
+  };
+  const auto opened = Runtime::open({.device = "emu:0",
+                                     .coordinator = "none",
+                                     .host_bytes = 64_MiB,
+                                     .max_peer_bytes = 64_MiB,
+                                     .callbacks = callbacks});
+  ASSERT_TRUE(none.has_value());
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, Code::resource_exhausted) << opened.error().message;
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <thread>
 #include <utility>
 
+#include "tests/base/few_threads.hpp"
+#include "tests/base/sanitized.hpp"
 #include "tests/coordinator/daemon_process.hpp"
 #include "tests/southbound/peers.hpp"
 #include "tools/admin/operator.hpp"
@@ -72,6 +74,18 @@ TEST(Closing, WhileTheCoordinatorIsAway) {
   EXPECT_FALSE(peer.client->connected());
   EXPECT_EQ(peer.client->snapshot().error().code, Code::unavailable);
   peer.client->close();
+}
+
+TEST(Closing, WhereTheSecondThreadCannotBeStarted) {
+#ifdef AQUA_SANITIZED
+  GTEST_SKIP() << "a sanitizer maps memory of its own for each thread";
+#endif
+  Recorder heard;
+  const aqua::test::FewThreads one(1);
+  const auto opened = southbound::Client::open(
+      options_of("unix:/tmp/aqua-nobody-listens.sock", "peer", false), heard);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, Code::resource_exhausted) << opened.error().message;
 }
 
 TEST(Closing, EndsACallThatWaits) {

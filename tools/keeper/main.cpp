@@ -65,6 +65,7 @@ std::uint64_t draw_last_segment() {
 aqua::Result<int> run(aqua::keeper::KeeperOptions options) {
   ::umask(S_IRWXG | S_IRWXO);
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // memory or a file at its limit is an error to be told, not an end
   sigset_t signals;  // blocked before the first thread starts, so that only sigwait() gets them
   ::sigemptyset(&signals);
   for (const int number : {SIGTERM, SIGINT}) ::sigaddset(&signals, number);

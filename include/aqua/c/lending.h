@@ -40,9 +40,10 @@ typedef struct aqua_holder {
  *   invalid_argument    less than a slab (aqua_runtime_options.slab_bytes)
  *   resource_exhausted  the device has less free */
 AQUA_CALL aqua_error* aqua_runtime_lend(aqua_runtime runtime, size_t bytes);
-/* Wants `bytes` of lent memory back within deadline_ms; more than is lent means all, and nothing
- * lent is nothing to wait for. Memory of aqua_runtime_lend() and of pools counts alike. `reclaim`
- * may be NULL where nobody will ask. invalid_argument when bytes or deadline_ms is 0. */
+/* Wants `bytes` of lent memory back within deadline_ms; more than is lent means all, more than a
+ * day means a day, and nothing lent is nothing to wait for. Memory of aqua_runtime_lend() and of
+ * pools counts alike. `reclaim` may be NULL where nobody will ask. invalid_argument when bytes or
+ * deadline_ms is 0. */
 AQUA_CALL aqua_error* aqua_runtime_reclaim(aqua_runtime runtime, size_t bytes, uint32_t deadline_ms,
                                            aqua_reclaim* reclaim);
 

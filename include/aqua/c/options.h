@@ -71,7 +71,7 @@ typedef struct aqua_runtime_options {
                                       below one slab nothing is ever borrowed */
   size_t local_bytes;              /* of this device's own memory, for tensors */
   size_t slab_bytes;               /* of what is lent; a multiple of 2 MiB. 0: 64 MiB */
-  uint32_t reclaim_deadline_ms;    /* for reclaims that reports decide. 0: 2000 */
+  uint32_t reclaim_deadline_ms;    /* for reclaims that reports decide, at most a day. 0: 2000 */
   uint32_t callbacks_in_tick;      /* not 0: callbacks run in aqua_runtime_tick() */
   const aqua_callbacks* callbacks; /* copied; NULL: none */
   const aqua_emulated_gpu* emulated; /* copied; NULL: defaults */

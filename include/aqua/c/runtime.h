@@ -60,7 +60,7 @@ typedef struct aqua_runtime_status {
 /* Blocks until the host tier is touched (about 0.3 s a GiB); does not wait for the coordinator.
  * `options` may be NULL: defaults, with the device of $AQUA_DEVICE.
  *   invalid_argument     an option cannot be, or no device is named; or the profile's text is bad
- *   resource_exhausted   less memory than an option asks for
+ *   resource_exhausted   less memory than an option asks for; or no thread more can be started
  *   permission_denied    the socket directory is not ours alone
  *   unavailable          a GPU, on a machine without one or without a driver
  *   unimplemented        a kind of device that this build does not have

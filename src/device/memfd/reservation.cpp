@@ -55,8 +55,9 @@ Result<void> Reservation::map_file(std::size_t offset, int fd, std::size_t bytes
   const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
   if (::mmap(place, bytes, protection, kFlags, fd, 0) == MAP_FAILED) {
     const int error = errno;
-    // A failed MAP_FIXED may have torn a gap where anything could be mapped next.
-    if (!make_hole(place, bytes)) std::abort();
+    // A failed MAP_FIXED may have torn a gap where anything could be mapped next: msync() refuses a
+    // place with a gap. At the most mappings of a process both fail, and change nothing.
+    if (!make_hole(place, bytes) && ::msync(place, bytes, MS_ASYNC) != 0) std::abort();
     return Error{error == ENOMEM ? Code::resource_exhausted : Code::internal,
                  concat("map: ", bytes, " bytes: ", std::generic_category().message(error))};
   }

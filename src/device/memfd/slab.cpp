@@ -41,11 +41,9 @@ Error os_error(const char* what, std::size_t bytes, int error) {
 Result<UniqueFd> create_file(std::size_t bytes, bool touch, int seals) {
   UniqueFd fd = create_memfd("aqua-slab");
   if (!fd.valid()) return os_error("create_slab", bytes, errno);
-  const auto length = static_cast<off_t>(bytes);
-  if (::ftruncate(fd.get(), length) != 0) return os_error("create_slab", bytes, errno);
-  while (touch && ::fallocate(fd.get(), 0, 0, length) != 0) {
-    if (errno != EINTR) return os_error("create_slab", bytes, errno);
-  }
+  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0)
+    return os_error("create_slab", bytes, errno);
+  if (touch && !take_pages(fd.get(), bytes)) return os_error("create_slab", bytes, errno);
   if (::fcntl(fd.get(), F_ADD_SEALS, seals) != 0) return os_error("create_slab", bytes, errno);
   return fd;
 }

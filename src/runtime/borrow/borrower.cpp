@@ -16,6 +16,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kPromotePeriod{50};  // freed tensors make room without an event
 constexpr milliseconds kQuietPoll{1};       // device events cannot wake a host thread
 constexpr milliseconds kProbePeriod{1000};
+constexpr milliseconds kProbePatience{100};  // with a lender whose queue is full: it has stopped
 constexpr std::size_t kPromotionTries = 16;
 
 lending::SlabKey key_of(const ledger::SlabId& slab, ledger::Generation generation) {
@@ -121,23 +122,26 @@ void Borrower::promote(Clock::time_point now) {
   next_promotion_ = room ? now + kPromotePeriod : now;
 }
 
-// Looks whether somebody still listens at each exporter's socket. A producer may die while there is
-// no coordinator to say so.
+// Looks whether each exporter is there: a connection to it stands, or somebody listens at its
+// socket. A producer may die while there is no coordinator to say so.
 void Borrower::probe_exporters(Clock::time_point now) {
   if (now < next_probe_) return;
   next_probe_ = now + kProbePeriod;
+  if (std::exchange(probing_, true)) return;
   std::map<std::string, ClientId> exporters;
   for (const auto& [key, slab] : slabs_) {
     if (!slab.leaving) exporters.emplace(slab.exchange, key.producer);
   }
   services_.coordinator_calls.post([this, exporters = std::move(exporters)] {
-    parts_.importer.forget_ended();
+    const auto connected = parts_.importer.forget_ended();
     for (const auto& [exchange, producer] : exporters) {
-      const auto socket = connect_seqpacket(exchange);
+      if (connected.contains(exchange)) continue;
+      const auto socket = connect_seqpacket(exchange, kProbePatience);
       if (socket.ok() || socket.error().code != Code::unavailable) continue;
       services_.loop.post(
           [this, gone = producer] { evacuation_.revoke_all_of(gone, Clock::now()); });
     }
+    services_.loop.post([this] { probing_ = false; });
   });
 }
 

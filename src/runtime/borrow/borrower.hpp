@@ -47,6 +47,7 @@ class Borrower {
   LeaseIntake intake_;
   Clock::time_point next_promotion_{};
   Clock::time_point next_probe_{};
+  bool probing_ = false;  // a probe is under way
 
   mutable Mutex mu_;
   tensor::MigratorStats migrated_ AQUA_GUARDED_BY(mu_);  // the migrator's own are the loop's

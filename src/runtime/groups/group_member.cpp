@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <memory>
 #include <utility>
 
 #include "aqua/groups.hpp"
+#include "base/errno_error.hpp"
 #include "base/internals.hpp"
 #include "base/try.hpp"
 #include "runtime/groups/group_follower.hpp"
@@ -11,14 +13,18 @@ namespace aqua {
 
 struct GroupMember::Parts {
   Runtime runtime;  // a view, which stays good when the runtime is moved
-  runtime::GroupFollower follower;
+  std::unique_ptr<runtime::GroupFollower> follower;
 
   // The place is given up in the background: a runtime that closes before that gives up all.
   ~Parts() {
-    follower.stop();
-    const auto group = follower.place();
     auto& impl = detail::Internals::impl(runtime);
-    if (group && impl.check_process().ok()) impl.group_leaver().leave(*group);
+    // A forked child does not have the follower's thread, and destroying the follower would hang.
+    if (!impl.check_process().ok()) {
+      (void)follower.release();
+      return;
+    }
+    follower->stop();
+    if (const auto group = follower->place()) impl.group_leaver().leave(*group);
   }
 };
 
@@ -35,10 +41,13 @@ Result<GroupMember> GroupMember::join(Runtime& runtime, GroupOptions options) {
   if (options.observes && options.rank)
     return Error{Code::invalid_argument, "group: one that observes has no rank"};
   AQUA_ASSIGN(auto interrupt, southbound::Interrupt::open());
-  return GroupMember(std::unique_ptr<Parts>(
-      new Parts{detail::Internals::view(runtime),
-                {std::move(options), impl.id(), *impl.services().coordinator, impl.callbacks(),
-                 impl.group_leaver(), std::move(interrupt)}}));
+  return with_threads("group", [&]() -> Result<GroupMember> {
+    auto follower = std::make_unique<runtime::GroupFollower>(
+        std::move(options), impl.id(), *impl.services().coordinator, impl.callbacks(),
+        impl.group_leaver(), std::move(interrupt));
+    return GroupMember(
+        std::unique_ptr<Parts>(new Parts{detail::Internals::view(runtime), std::move(follower)}));
+  });
 }
 
 Result<void> GroupMember::acknowledge(std::uint64_t term,
@@ -50,19 +59,19 @@ Result<void> GroupMember::acknowledge(std::uint64_t term,
                    mark.sequence,
                    mark.mark});
   }
-  return parts_->follower.acknowledge(term, std::move(all));
+  return parts_->follower->acknowledge(term, std::move(all));
 }
 
 Result<void> GroupMember::resumed(std::uint64_t term) {
-  return parts_->follower.resumed(term);
+  return parts_->follower->resumed(term);
 }
 
 Result<void> GroupMember::check(std::string_view group, std::uint64_t term) const {
-  return parts_->follower.check(group, term);
+  return parts_->follower->check(group, term);
 }
 
 GroupNews GroupMember::news() const {
-  return parts_->follower.news();
+  return parts_->follower->news();
 }
 
 }  // namespace aqua

@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "base/concat.hpp"
+#include "wire/limits.hpp"
 
 namespace aqua::runtime {
 
 using std::chrono::milliseconds;
 
 namespace {
+constexpr milliseconds kLongest{wire::kMaxDurationMs};  // the coordinator takes no longer deadline
 // How long after the deadline a reclaim may still end well, for slabs that nobody holds any more.
 constexpr milliseconds kReturnGrace{5000};
 constexpr milliseconds kLookAgain{50};
@@ -21,7 +23,8 @@ constexpr milliseconds kAskAgain{200};
 
 std::shared_ptr<ReclaimState> Reclaims::start(std::size_t bytes, milliseconds deadline) {
   const auto now = Clock::now();
-  auto state = std::make_shared<ReclaimState>(std::min(bytes, lent_.bytes()), now, now + deadline);
+  auto state = std::make_shared<ReclaimState>(std::min(bytes, lent_.bytes()), now,
+                                              now + std::min(deadline, kLongest));
   if (state->missing_bytes() == 0) {
     state->finish({});
     return state;

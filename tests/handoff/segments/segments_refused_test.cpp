@@ -14,6 +14,7 @@
 
 #include "base/step.hpp"
 #include "tests/base/code_of.hpp"
+#include "tests/base/few_threads.hpp"
 #include "tests/handoff/segments/segments_fixture.hpp"
 
 namespace aqua {
@@ -46,6 +47,17 @@ TEST_F(RefusedSegments, RefusalsSayWhyAndChangeNothing) {
   EXPECT_EQ(code(writer.verify(segment.number)), Code::not_found);
   EXPECT_EQ(writer.status().taken, 1U);
   EXPECT_TRUE(kept().empty());
+}
+
+TEST_F(RefusedSegments, WithoutAThreadTheyAreNotOpened) {
+  {
+    const test::FewThreads none(0);
+    const auto refused = Segments::open(
+        ours_.runtime(), {.segment_bytes = kSegmentBytes, .keeper = keeper_.socket()});
+    EXPECT_EQ(code_of(refused), "resource_exhausted");
+  }
+  Segments writer = open(ours_);
+  EXPECT_NE(take(writer, kSegmentBytes).number, 0U);
 }
 
 TEST_F(RefusedSegments, NamesThatAreForgedOrOldOpenNothing) {

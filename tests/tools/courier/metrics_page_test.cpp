@@ -2,10 +2,13 @@
 #include "tools/courier/observe/metrics_page.hpp"
 
 #include <gtest/gtest.h>
+#include <httplib.h>
 
 #include <string>
 
+#include "tests/base/eventually.hpp"
 #include "tests/keeper/keeper_process.hpp"
+#include "tests/tools/http/break_listener.hpp"
 #include "tools/http/http_client.hpp"
 #include "tools/http/metrics_text.hpp"
 
@@ -55,6 +58,17 @@ TEST(CourierMetrics, TellWhatWasCarriedAndWhetherAllConnectionsAreUp) {
                 .error()
                 .code,
             Code::unavailable);
+}
+
+TEST(CourierMetrics, AreToldAgainAfterAnErrorOfAccept) {
+  const Counters counters;
+  const RouteStates routes;
+  const auto page = MetricsPage::open("127.0.0.1:0", counters, routes, "");
+  ASSERT_TRUE(page.ok()) << page.error().message;
+  test::break_listener((*page)->port());
+  EXPECT_TRUE(test::eventually([&] {
+    return static_cast<bool>(httplib::Client("127.0.0.1", (*page)->port()).Get("/metrics"));
+  }));
 }
 
 }  // namespace

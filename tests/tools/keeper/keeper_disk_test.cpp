@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/inotify.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -61,6 +62,19 @@ TEST_F(KeeperDisk, WhatIsDurableOutlivesTheKeeperUnderItsName) {
   Client reader = client();
   ASSERT_EQ(reader.rows().size(), 2U);
   EXPECT_EQ(reader.disk().durable, (SegmentSum{2, 100}));
+}
+
+TEST_F(KeeperDisk, ALimitOnTheSizeOfFilesRefusesASegmentAndEndsNothing) {
+  start();
+  Client writer = client();
+  rlimit limit{};
+  ASSERT_EQ(::prlimit(keeper_.process().pid(), RLIMIT_FSIZE, nullptr, &limit), 0);
+  limit.rlim_cur = 1 << 20;
+  ASSERT_EQ(::prlimit(keeper_.process().pid(), RLIMIT_FSIZE, &limit, nullptr), 0);
+  const auto refused = writer.ask(wire::Reserve{2 << 20});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::resource_exhausted) << refused.error().message;
+  EXPECT_TRUE(writer.has(writer.commit(1, 1000), 1));
 }
 
 TEST_F(KeeperDisk, CopiesOfOtherServersStayInMemory) {

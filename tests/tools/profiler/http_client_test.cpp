@@ -9,6 +9,7 @@
 #include <atomic>
 #include <thread>
 
+#include "tests/base/few_threads.hpp"
 #include "tools/profiler/load/load_run.hpp"
 #include "tools/profiler/memory/memory_watch.hpp"
 
@@ -121,31 +122,9 @@ TEST_F(HttpClientTest, WithoutADescriptorTheMachineIsNamed) {
   EXPECT_NE(reply.error().message.find("ulimit -n"), std::string::npos);
 }
 
-// While it lives no thread can be started: each would want a stack larger than all memory.
-class NoThreads {
- public:
-  NoThreads() {
-    pthread_getattr_default_np(&before_);
-    pthread_attr_t huge;
-    pthread_attr_init(&huge);
-    pthread_attr_setstacksize(&huge, std::size_t{1} << 50);
-    pthread_setattr_default_np(&huge);
-    pthread_attr_destroy(&huge);
-  }
-  ~NoThreads() {
-    pthread_setattr_default_np(&before_);
-    pthread_attr_destroy(&before_);
-  }
-  NoThreads(const NoThreads&) = delete;
-  NoThreads& operator=(const NoThreads&) = delete;
-
- private:
-  pthread_attr_t before_;
-};
-
 TEST_F(HttpClientTest, WithoutAThreadTheMachineIsNamed) {
   const EngineLink engine{.url = url_};
-  const NoThreads none;
+  const test::FewThreads none(0);
   LoadRun run(engine, {{.at_s = 0}, {.at_s = 0.001}}, {});
   const LoadResult result = run.run({});
   EXPECT_NE(result.shortage.find("pids limit"), std::string::npos) << result.shortage;

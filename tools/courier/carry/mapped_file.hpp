@@ -13,18 +13,23 @@
 #include <utility>
 
 #include "aqua/result.hpp"
+#include "base/concat.hpp"
 #include "base/errno_error.hpp"
+#include "base/memfd.hpp"
 
 namespace aqua::courier {
 
 class MappedFile {
  public:
-  // invalid_argument: it can be made smaller, which would end whoever reads it.
+  // To be written it is taken whole. invalid_argument: it can be made smaller, which would end
+  // whoever reads it. resource_exhausted: the server has no memory for it.
   [[nodiscard]] static Result<MappedFile> map(int fd, std::uint64_t bytes, bool writable) {
     const int seals = ::fcntl(fd, F_GET_SEALS);
     if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) {
       return Error{Code::invalid_argument, "courier: memory of the keeper's that can be cut off"};
     }
+    if (writable && !take_pages(fd, bytes))
+      return errno_error(concat("courier: ", bytes, " bytes of memory"));
     void* const address =
         ::mmap(nullptr, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
     if (address == MAP_FAILED) return errno_error("courier: mmap");

@@ -4,7 +4,7 @@
 #include <httplib.h>
 
 #include <cerrno>
-#include <thread>
+#include <optional>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -12,6 +12,7 @@
 #include "base/keeper/connection.hpp"
 #include "base/try.hpp"
 #include "tools/courier/net/sockets.hpp"
+#include "tools/http/listening.hpp"
 #include "tools/http/metric_families.hpp"
 
 namespace aqua::courier {
@@ -88,16 +89,12 @@ std::pair<bool, std::string> readiness_text(const Counters& counters, const Rout
 struct MetricsPage::Impl {
   httplib::Server server;
   int port = 0;
-  std::thread thread;
+  std::optional<http::Listening> listening;
 };
 
 MetricsPage::MetricsPage(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-MetricsPage::~MetricsPage() {
-  while (!impl_->server.is_running()) std::this_thread::yield();  // stop() before is forgotten
-  impl_->server.stop();
-  impl_->thread.join();
-}
+MetricsPage::~MetricsPage() = default;
 
 int MetricsPage::port() const {
   return impl_->port;
@@ -132,7 +129,10 @@ Result<std::unique_ptr<MetricsPage>> MetricsPage::open(const std::string& addres
     const std::string why = errno == 0 ? "" : concat(": ", errno_error("listen").message);
     return Error{Code::unavailable, concat("courier: metrics: cannot listen at ", address, why)};
   }
-  impl->thread = std::thread([&server = impl->server] { server.listen_after_bind(); });
+  impl->listening.emplace(impl->server,
+                          [&server = impl->server, host = parsed.host, bound = impl->port] {
+                            return server.bind_to_port(host, bound);
+                          });
   return std::unique_ptr<MetricsPage>(new MetricsPage(std::move(impl)));
 }
 

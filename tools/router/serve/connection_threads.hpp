@@ -2,7 +2,7 @@
 // ConnectionThreads gives every connection a thread, up to a number; one more is served by the
 // caller, who is told so by full() and turns it away at once.
 //
-// Threads: serve() and shutdown() by one, the accepting; the rest from any.
+// Threads: serve() by one, the accepting, and shutdown() after the last of it; the rest from any.
 #pragma once
 
 #include <chrono>

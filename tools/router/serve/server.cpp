@@ -8,11 +8,11 @@
 #include <atomic>
 #include <optional>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "base/concat.hpp"
 #include "base/mutex.hpp"
+#include "tools/http/listening.hpp"
 #include "tools/router/observe/metrics.hpp"
 #include "tools/router/serve/admin.hpp"
 #include "tools/router/serve/completions.hpp"
@@ -74,17 +74,17 @@ class LibraryStream final : public httplib::Stream {
 
 class LibraryThreads final : public httplib::TaskQueue {
  public:
-  explicit LibraryThreads(std::size_t most) : threads_(most) {}
+  explicit LibraryThreads(ConnectionThreads& threads) : threads_(threads) {}
   // Answers nothing, or true in later releases.
   using Taken = decltype(std::declval<httplib::TaskQueue&>().enqueue(std::function<void()>()));
   Taken enqueue(std::function<void()> connection) override {
     threads_.serve(std::move(connection));
     return Taken(true);
   }
-  void shutdown() override { threads_.shutdown(); }
+  void shutdown() override {}  // the connections live on while the server is bound again
 
  private:
-  ConnectionThreads threads_;
+  ConnectionThreads& threads_;
 };
 
 }  // namespace
@@ -92,10 +92,14 @@ class LibraryThreads final : public httplib::TaskQueue {
 // A connection is served here from its first byte to its last; the library parses and routes.
 struct RouterServer::Impl : httplib::Server {
   Impl(const ServerOptions& options_, Fleet& fleet_, Counters& counters_)
-      : options(options_), fleet(fleet_), counters(counters_), gate(options_.gate) {
+      : options(options_),
+        fleet(fleet_),
+        counters(counters_),
+        gate(options_.gate),
+        threads(options_.connections) {
     fences.body_bytes = options.gate.most_body;
     fences.write = options.write;
-    new_task_queue = [this] { return new LibraryThreads(options.connections); };
+    new_task_queue = [this] { return new LibraryThreads(threads); };
     set_keep_alive_max_count(1'000'000);
     set_payload_max_length(options.gate.most_body);
     set_tcp_nodelay(true);
@@ -272,7 +276,8 @@ struct RouterServer::Impl : httplib::Server {
   std::size_t active AQUA_GUARDED_BY(mu) = 0;
   std::set<int> idle AQUA_GUARDED_BY(mu);
   int bound = 0;
-  std::thread thread;
+  ConnectionThreads threads;
+  std::optional<http::Listening> listening;
 };
 
 RouterServer::RouterServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -292,15 +297,18 @@ Result<std::unique_ptr<RouterServer>> RouterServer::start(const ServerOptions& o
   }
   impl->widen();
   Impl& server = *impl;
-  server.thread = std::thread([&server] { (void)server.listen_after_bind(); });
+  server.listening.emplace(server, [&server] {
+    const bool is_bound = server.bind_to_port(server.options.host, server.bound);
+    if (is_bound) server.widen();
+    return is_bound;
+  });
   return std::unique_ptr<RouterServer>(new RouterServer(std::move(impl)));
 }
 
 RouterServer::~RouterServer() {
   drain(std::chrono::steady_clock::now());
-  while (!impl_->is_running()) std::this_thread::yield();  // stop() before would be forgotten
-  impl_->stop();
-  impl_->thread.join();
+  impl_->listening.reset();
+  impl_->threads.shutdown();
 }
 
 int RouterServer::port() const {
