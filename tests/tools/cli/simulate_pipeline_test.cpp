@@ -278,7 +278,7 @@ TEST_F(SimulatePipeline, BadInputIsNamed) {
         << mtbf;
   }
   EXPECT_NE(fails({"--microbatches", "64"}, Code::invalid_argument).find("32"), std::string::npos);
-  EXPECT_NE(fails({"--rate", "0.000001"}, Code::invalid_argument).find("a higher --rate"),
+  EXPECT_NE(fails({"--rate", "0.000001"}, Code::invalid_argument).find("faster (--rate"),
             std::string::npos);
   EXPECT_NE(fails({"--policies", "colocated,colocated"}, Code::invalid_argument).find("twice"),
             std::string::npos);
