@@ -111,8 +111,9 @@ class Client {
 
   // --- calls: block for at most call_timeout --------------------------------------------
   // unavailable: no session just now, or the reply was lost (the call may have happened; a
-  // snapshot follows). Other codes are the ledger's, see ledger/ledger.hpp. Long lists are
-  // sent in batches of wire::kMaxBatch.
+  // snapshot follows). internal of a reclaim or lease: it may have happened too, and the
+  // coordinator had no memory for the reply; a snapshot follows. Other codes are the ledger's, see
+  // ledger/ledger.hpp. Long lists are sent in batches of wire::kMaxBatch.
 
   // All or nothing in each batch; repeating an offer that agrees does no harm. With `session`:
   // in the session of this number, unavailable in any other.

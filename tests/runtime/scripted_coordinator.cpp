@@ -191,4 +191,8 @@ ScriptedCoordinator::Reply ScriptedCoordinator::unavailable() {
   return {503, wire::encode(wire::Problem{kEpoch, 503, {Code::unavailable, "nothing for now"}})};
 }
 
+ScriptedCoordinator::Reply ScriptedCoordinator::without_reply() {
+  return {500, wire::encode(wire::Problem{kEpoch, 500, {Code::internal, "no memory for a reply"}})};
+}
+
 }  // namespace aqua::test

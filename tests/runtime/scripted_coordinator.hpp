@@ -48,6 +48,8 @@ class ScriptedCoordinator {
   [[nodiscard]] static Reply reclaim(const ledger::Ledger::ReclaimStart& start);
   // A refusal by somebody who may do better later.
   [[nodiscard]] static Reply unavailable();
+  // Of a request with a key, which may have been done.
+  [[nodiscard]] static Reply without_reply();
 
  private:
   void accept_all();

@@ -177,6 +177,23 @@ TEST_F(ScriptedReclaim, IsAskedForAgainWhereItsAnswerIsLostAndBringsItsSlabHome)
   EXPECT_EQ(lender->status().lent_bytes, 0u);
 }
 
+TEST_F(ScriptedReclaim, IsLookedForInASnapshotWhereTheCoordinatorHasNoReplyToIt) {
+  std::atomic<ScriptedCoordinator*> self{nullptr};
+  ScriptedCoordinator coordinator(
+      directory_, [&](const std::string& request) -> std::optional<ScriptedCoordinator::Reply> {
+        if (request == kReclaim) return ScriptedCoordinator::without_reply();
+        if (request == kWatch) (void)self.load()->await("the end", 1);
+        return std::nullopt;
+      });
+  self = &coordinator;
+  auto lender = open_lender(coordinator);
+  ASSERT_TRUE(coordinator.await(kWatch, 1));
+  auto reclaim = lender->reclaim(4_MiB, std::chrono::minutes(1));
+  ASSERT_TRUE(reclaim.ok());
+  EXPECT_EQ(code_of(reclaim->wait()), "deadline_exceeded");
+  EXPECT_TRUE(coordinator.await(kWatch, 2));
+}
+
 TEST_F(ScriptedReclaim, EndsWhereNobodyCanTellWhoHoldsTheRest) {
   ScriptedCoordinator coordinator(
       directory_, [](const std::string& request) -> std::optional<ScriptedCoordinator::Reply> {
