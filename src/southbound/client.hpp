@@ -123,15 +123,17 @@ class Client {
   // One result for each scrub, in order.
   [[nodiscard]] Result<std::vector<Result<ledger::SlabState>>> scrubbed(
       std::span<const wire::Scrub> slabs);
-  // Where the reply is lost it may be asked for again, with the same bytes, `within` and `key`: it
-  // is begun once, and answered as it was. Each reclaim has a key of its own.
+  // Where the reply is lost it may be asked for again, with the same arguments and `key`: it is
+  // begun once, and answered as it was. Each reclaim has a key of its own.
   [[nodiscard]] Result<ledger::Ledger::ReclaimStart> reclaim(std::uint64_t bytes,
                                                              std::chrono::milliseconds within,
                                                              std::string key = new_key());
   [[nodiscard]] Result<ledger::Reclaim> reclaim_status(std::uint64_t reclaim);
 
+  // Of `key` the same holds as for a reclaim.
   [[nodiscard]] Result<std::vector<ledger::Grant>> lease(std::uint64_t bytes,
-                                                         std::uint64_t exit_bytes);
+                                                         std::uint64_t exit_bytes,
+                                                         std::string key = new_key());
   // One result for each return, in order.
   [[nodiscard]] Result<std::vector<Result<void>>> give_back(std::span<const wire::Return> leases);
 

@@ -187,6 +187,10 @@ ScriptedCoordinator::Reply ScriptedCoordinator::reclaim(const ledger::Ledger::Re
   return {200, wire::encode(wire::ReclaimReply{kEpoch, start.reclaim, start.withdrawn})};
 }
 
+ScriptedCoordinator::Reply ScriptedCoordinator::lease(std::vector<ledger::Grant> grants) {
+  return {200, wire::encode(wire::LeaseReply{kEpoch, std::move(grants)})};
+}
+
 ScriptedCoordinator::Reply ScriptedCoordinator::unavailable() {
   return {503, wire::encode(wire::Problem{kEpoch, 503, {Code::unavailable, "nothing for now"}})};
 }

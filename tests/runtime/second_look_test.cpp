@@ -74,6 +74,26 @@ TEST_F(SecondLook, ComesBeforeTheNextAskWhenASnapshotCrossesAnAsk) {
   EXPECT_EQ(coordinator.asked(kSelf), 1);
 }
 
+// It is granted when every snapshot that looked for it has been taken. To be given back it must
+// have become known.
+TEST_F(SecondLook, GrantThatComesAfterTheSnapshotIsFoundByAskingAgain) {
+  std::atomic<ScriptedCoordinator*> self{nullptr};
+  ScriptedCoordinator coordinator(
+      directory_, [&](const std::string& request) -> std::optional<ScriptedCoordinator::Reply> {
+        if (request == kWatch && self.load()->asked(kWatch) == 2)
+          return ScriptedCoordinator::watch({});
+        if (request != kLease) return std::nullopt;
+        if (self.load()->asked(kLease) <= 2)
+          return ScriptedCoordinator::Reply{ScriptedCoordinator::kNoAnswer, {}};
+        if (self.load()->asked_anew(kLease) == 1)
+          return ScriptedCoordinator::lease({with_orphan_.held.front().grant});
+        return std::nullopt;
+      });
+  self = &coordinator;
+  const auto borrower = open_borrower(coordinator);
+  EXPECT_TRUE(coordinator.await(kReturn, 1));
+}
+
 TEST_F(SecondLook, TellsAReturnAgainThatWasNotHeard) {
   std::atomic<int> returns{0};
   std::atomic<bool> told{false};
