@@ -176,12 +176,17 @@ void Lender::forget_row(const ledger::Slab& row) {
 void Lender::close() {
   reclaims_.close();
   if (services_.coordinator == nullptr) return;
+  std::vector<std::uint32_t> free;
   for (const lending::SlabStatus& slab : lent_.exporter().status()) {
-    if (slab.custody != lending::Custody::free) continue;
-    // The lifeline's end settles one that is refused, since it was granted meanwhile, and all where
-    // nobody answers.
-    const auto told = services_.coordinator->withdraw({&slab.index, 1});
+    if (slab.custody == lending::Custody::free) free.push_back(slab.index);
+  }
+  // All are refused for one that was granted meanwhile: then each is told by itself. The lifeline's
+  // end settles one that is refused so, and all where nobody answers.
+  auto told = services_.coordinator->withdraw(free);
+  if (told.ok()) return;
+  for (const std::uint32_t& index : free) {
     if (!told.ok() && told.error().code == Code::unavailable) return;
+    told = services_.coordinator->withdraw({&index, 1});
   }
 }
 
