@@ -58,7 +58,7 @@ class Reclaims {
   [[nodiscard]] bool is_followed(const Pending& pending) const {
     return pending.ledger_id != 0 && is_connected();
   }
-  void ask(std::size_t position);
+  void ask(std::size_t position, bool connected);
   void on_asked(const std::shared_ptr<ReclaimState>& state,
                 const Result<ledger::Ledger::ReclaimStart>& started);
   void limit_to_lent(std::size_t position);
