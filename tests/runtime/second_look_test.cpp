@@ -197,6 +197,28 @@ TEST_F(ScriptedReclaim, IsAskedForAgainWhereItsAnswerIsLostAndBringsItsSlabHome)
   EXPECT_EQ(lender->status().lent_bytes, 0u);
 }
 
+// The snapshot that follows the lost answer no longer names the slab that the reclaim has
+// withdrawn.
+TEST_F(ScriptedReclaim, IsAnsweredBeforeWhatASnapshotMissesIsOfferedAgain) {
+  std::atomic<ScriptedCoordinator*> self{nullptr};
+  ScriptedCoordinator coordinator(
+      directory_, [&](const std::string& request) -> std::optional<ScriptedCoordinator::Reply> {
+        const ScriptedCoordinator& to = *self.load();
+        if (request == kWatch && to.asked(kWatch) == 2) return ScriptedCoordinator::watch({});
+        if (request != kReclaim) return std::nullopt;
+        if (to.asked(kSelf) == 0 && to.asked(kOffer) == 1)
+          return ScriptedCoordinator::Reply{ScriptedCoordinator::kNoAnswer, {}};
+        return started({{random_id<ClientTag>(), 1}});
+      });
+  self = &coordinator;
+  auto lender = open_lender(coordinator);
+  ASSERT_TRUE(coordinator.await(kWatch, 1));
+  auto reclaim = lender->reclaim(4_MiB, std::chrono::minutes(1));
+  ASSERT_TRUE(reclaim.ok());
+  EXPECT_TRUE(reclaim->wait().ok());
+  EXPECT_EQ(coordinator.asked(kOffer), 1);
+}
+
 TEST_F(ScriptedReclaim, IsLookedForInASnapshotWhereTheCoordinatorHasNoReplyToIt) {
   std::atomic<ScriptedCoordinator*> self{nullptr};
   ScriptedCoordinator coordinator(

@@ -156,6 +156,9 @@ void Lender::offer_missing(const wire::Snapshot& snapshot,
     if (!std::ranges::binary_search(known, slab.index)) missing.push_back(slab.index);
   }
   if (missing.empty()) return;
+  // It may be what a reclaim has withdrawn.
+  if (reclaims_.any_unanswered())
+    return services_.look_again(Clock::now() + SecondLook::kAfterFailure);
   services_.coordinator_calls.post(
       [this, missing = std::move(missing)] { offer_or_look_again(missing); });
 }

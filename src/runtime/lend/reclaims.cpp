@@ -47,6 +47,12 @@ void Reclaims::on_ended(std::uint64_t ledger_id) {
   }
 }
 
+bool Reclaims::any_unanswered() const {
+  return std::ranges::any_of(pending_, [](const Pending& pending) {
+    return pending.question && pending.ledger_id == 0 && !pending.state->done();
+  });
+}
+
 Clock::time_point Reclaims::step(Clock::time_point now) {
   auto next = now + std::chrono::hours(1);
   for (std::size_t i = 0; i < pending_.size(); ++i) {

@@ -27,6 +27,8 @@ class Reclaims {
   void on_connected(bool new_epoch);
   // The coordinator has ended this reclaim.
   void on_ended(std::uint64_t ledger_id);
+  // True while the coordinator may have withdrawn slabs that have not been taken back here.
+  [[nodiscard]] bool any_unanswered() const;
   // A slab is back. It counts for the oldest reclaim that still waits, else for one that ended
   // without it.
   void credit(std::size_t bytes, Clock::time_point at);
