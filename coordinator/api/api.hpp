@@ -49,6 +49,12 @@ struct Api {
 // Adds every route, and to the metrics; `api` is borrowed.
 void install_api(Router& router, Api& api);
 
+// Calls `handler` once for each idempotency key, where one was sent: sent again, the request is
+// answered with the first reply. What was refused changed nothing, and may be tried again. A
+// request whose handler throws may have been done: it is not tried again, and has no reply (500,
+// internal).
+[[nodiscard]] Handler once(Api& api, Handler handler);
+
 // --- clients -------------------------------------------------------------------------------
 [[nodiscard]] Result<wire::RenewReply> join(Api& api, const Session& caller,
                                             const wire::JoinRequest& request);

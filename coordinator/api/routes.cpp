@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which path leads to which handler, who may call it, and how its outcome is written.
 #include <charconv>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "coordinator/api/api.hpp"
 #include "coordinator/api/dashboard.hpp"
 #include "coordinator/api/openapi.hpp"
+#include "coordinator/common/memory_reserve.hpp"
 #include "coordinator/http/http_status.hpp"
 #include "coordinator/http/reply.hpp"
 #include "coordinator/http/request_head.hpp"
@@ -42,55 +44,36 @@ Reply reply_of(const Message& message) {
   return {.body = wire::encode(message, LedgerService::now())};
 }
 
+template <typename Message>
+Reply reply_to(const Api& api, Result<Message> outcome) {
+  return outcome.ok() ? reply_of(*std::move(outcome)) : refuse(api, outcome.error());
+}
+
 // work(call) -> Result<Message>
 template <typename Work>
 Handler answering(Api& api, Work work) {
-  return [&api, work](const Call& call) {
-    auto outcome = work(call);
-    return outcome.ok() ? reply_of(*std::move(outcome)) : refuse(api, outcome.error());
-  };
+  return [&api, work](const Call& call) { return reply_to(api, work(call)); };
 }
 
-// As answering(), with the decoded body and the session.
+// As answering(), with the decoded body and the session. The reply may use the reserve of memory:
+// the ledger has changed.
 template <typename Body, typename Reply>
 Handler with_body(Api& api, Result<Reply> (*handler)(Api&, const Session&, const Body&)) {
-  return answering(api, [&api, handler](const Call& call) -> Result<Reply> {
+  const auto work = [&api, handler](const Call& call) -> Result<Reply> {
     AQUA_ASSIGN(const Body body, wire::decode<Body>(call.body));
     return handler(api, *call.caller.session, body);
-  });
+  };
+  return [&api, work](const Call& call) {
+    auto outcome = work(call);
+    const MayUseReserve reserve;
+    return reply_to(api, std::move(outcome));
+  };
 }
 
 template <typename Reply>
 Handler without_body(Api& api, Result<Reply> (*handler)(Api&, const Session&)) {
   return answering(
       api, [&api, handler](const Call& call) { return handler(api, *call.caller.session); });
-}
-
-// Done once for each idempotency key, where one was sent: sent again, the first reply comes
-// again. What failed changed nothing, and may be tried again.
-Handler once(Api& api, Handler once_only) {
-  return [&api, handler = std::move(once_only)](const Call& call) -> Reply {
-    if (call.idempotency_key.empty()) return handler(call);
-    const ClientId client = call.caller.session->client;
-    const std::string key(call.idempotency_key);
-    const Digest asked = digest_of(concat(call.path, "\n", call.body));
-    auto former = api.replays.begin(client, key, asked);
-    if (!former.ok()) return refuse(api, former.error());
-    if (former->has_value())
-      return {.body = **std::move(former), .headers = "Idempotency-Replayed: true\r\n"};
-    try {
-      Reply reply = handler(call);
-      if (reply.status == 200) {
-        api.replays.finish(client, key, asked, reply.body);
-      } else {
-        api.replays.abandon(client, key);
-      }
-      return reply;
-    } catch (...) {
-      api.replays.abandon(client, key);  // or it would be under way for ever
-      throw;
-    }
-  };
 }
 
 // A decimal number; `name` is for the message.
@@ -280,6 +263,40 @@ void install_orders(Router& router, Api& api) {
 }
 
 }  // namespace
+
+Handler once(Api& api, Handler once_only) {
+  return [&api, handler = std::move(once_only)](const Call& call) -> Reply {
+    if (call.idempotency_key.empty()) return handler(call);
+    const ClientId client = call.caller.session->client;
+    const std::string key(call.idempotency_key);
+    const Digest asked = digest_of(concat(call.path, "\n", call.body));
+    auto former = api.replays.begin(client, key, asked);
+    if (!former.ok()) return refuse(api, former.error());
+    if (former->has_value())
+      return {.body = **std::move(former), .headers = "Idempotency-Replayed: true\r\n"};
+    // What is thrown may come after the change.
+    const auto finish_without_reply = [&] {
+      const MayUseReserve reserve;
+      api.replays.finish(client, key, asked, std::nullopt);
+      return refuse(api, ReplayBook::reply_lost(key));
+    };
+    try {
+      Reply reply = handler(call);
+      const MayUseReserve reserve;
+      if (reply.status == 200) {
+        api.replays.finish(client, key, asked, reply.body);
+      } else {
+        api.replays.abandon(client, key);
+      }
+      return reply;
+    } catch (const std::bad_alloc&) {
+      return finish_without_reply();
+    } catch (...) {
+      (void)finish_without_reply();
+      throw;
+    }
+  };
+}
 
 void install_api(Router& router, Api& api) {
   install_clients(router, api);

@@ -29,7 +29,8 @@ Result<std::optional<std::string>> ReplayBook::begin(const ClientId& client, con
       return Error{Code::already_exists,
                    concat("idempotency key ", key, " was used for another request")};
     }
-    return std::optional<std::string>(found->second->reply);
+    if (!found->second->reply) return reply_lost(key);
+    return found->second->reply;
   }
   if (!under_way_.insert(full).second) {
     return Error{Code::unavailable,
@@ -38,15 +39,16 @@ Result<std::optional<std::string>> ReplayBook::begin(const ClientId& client, con
   return std::optional<std::string>();
 }
 
+// Where memory ends on the way the request stays under way: it is not begun again.
 void ReplayBook::finish(const ClientId& client, const std::string& key, const Digest& asked,
-                        std::string reply) {
+                        std::optional<std::string> reply) {
   MutexLock lock(mu_);
-  Key full{client, key};
-  under_way_.erase(full);
-  bytes_ += reply.size() + kOverhead;
+  const Key full{client, key};
   const auto entry = entries_.insert(entries_.end(), {full, asked, std::move(reply)});
-  by_key_[std::move(full)] = entry;
+  bytes_ += entry->bytes();
+  by_key_[full] = entry;
   by_client_[client].push_back(entry);
+  under_way_.erase(full);
   make_room(client);
 }
 
@@ -56,7 +58,7 @@ void ReplayBook::abandon(const ClientId& client, const std::string& key) {
 }
 
 void ReplayBook::drop(Entries::iterator entry) {
-  bytes_ -= entry->reply.size() + kOverhead;
+  bytes_ -= entry->bytes();
   // Not there where finish() found no memory for it.
   if (const auto of_client = by_client_.find(entry->key.first); of_client != by_client_.end()) {
     of_client->second.remove(entry);
@@ -70,6 +72,15 @@ void ReplayBook::make_room(const ClientId& client) {
   if (const auto& own = by_client_.at(client); own.size() > limits_.keys_per_client)
     drop(own.front());
   while (bytes_ > limits_.bytes) drop(entries_.begin());
+}
+
+Error ReplayBook::reply_lost(const std::string& key) {
+  return {Code::internal, concat("the request with idempotency key ", key,
+                                 " may have been done, and its reply is lost")};
+}
+
+std::size_t ReplayBook::Entry::bytes() const {
+  return kOverhead + (reply ? reply->size() : 0);
 }
 
 std::size_t ReplayBook::bytes() const {

@@ -36,14 +36,17 @@ class ReplayBook {
 
   // nullopt: new, and now under way: finish() or abandon() it. Otherwise the former reply.
   // already_exists when the key came with another request (`asked` differs); unavailable while
-  // the same request is under way.
+  // the same request is under way; reply_lost() where it was finished without a reply.
   [[nodiscard]] Result<std::optional<std::string>> begin(const ClientId& client,
                                                          const std::string& key,
                                                          const Digest& asked);
+  // nullopt: it may have been done, and its reply could not be made.
   void finish(const ClientId& client, const std::string& key, const Digest& asked,
-              std::string reply);
+              std::optional<std::string> reply);
   // It failed and changed nothing: the key is free again.
   void abandon(const ClientId& client, const std::string& key);
+
+  [[nodiscard]] static Error reply_lost(const std::string& key);
 
   [[nodiscard]] std::size_t bytes() const;  // held now; for tests
 
@@ -52,7 +55,8 @@ class ReplayBook {
   struct Entry {
     Key key;
     Digest asked{};
-    std::string reply;
+    std::optional<std::string> reply;
+    [[nodiscard]] std::size_t bytes() const;
   };
   using Entries = std::list<Entry>;  // oldest first
 

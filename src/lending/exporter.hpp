@@ -67,6 +67,7 @@ class Exporter final : private ExchangeHandler {
   // Before declaring everything to a coordinator that knows nothing: see SlabBook.
   void renew_free();
 
+  // In the order of their indexes.
   [[nodiscard]] std::vector<SlabStatus> status() const;
   [[nodiscard]] bool knows(std::uint32_t index) const;  // put up and not taken back
   [[nodiscard]] const std::string& socket_path() const noexcept { return options_.socket_path; }

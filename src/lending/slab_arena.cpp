@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lending/slab_arena.hpp"
 
+#include <algorithm>
+
 #include "base/concat.hpp"
 #include "base/try.hpp"
 
@@ -16,10 +18,12 @@ Result<std::unique_ptr<SlabArena>> SlabArena::reserve(device::Device& device, st
 
 Result<std::size_t> SlabArena::map(const device::Slab& slab) {
   const MutexLock lock(mu_);
-  std::size_t hole = 0;
-  for (const auto& [offset, bytes] : mapped_) {
+  std::size_t hole = full_to_;
+  for (auto next = mapped_.lower_bound(hole); next != mapped_.end(); ++next) {
+    const auto [offset, bytes] = *next;
     if (offset - hole >= slab.bytes()) break;
     hole = offset + bytes;
+    if (offset == full_to_) full_to_ = hole;
   }
   if (slab.bytes() > range_->bytes() - hole) {
     return Error{Code::resource_exhausted,
@@ -28,6 +32,7 @@ Result<std::size_t> SlabArena::map(const device::Slab& slab) {
   }
   AQUA_TRY(device_.map(*range_, hole, slab));
   mapped_.emplace(hole, slab.bytes());
+  if (hole == full_to_) full_to_ += slab.bytes();
   return hole;
 }
 
@@ -38,6 +43,7 @@ Result<void> SlabArena::unmap(std::size_t offset) {
     return Error{Code::not_found, concat("slab arena: no slab is mapped at offset ", offset)};
   }
   AQUA_TRY(device_.unmap(*range_, offset, found->second));
+  full_to_ = std::min(full_to_, offset);
   mapped_.erase(found);
   return {};
 }

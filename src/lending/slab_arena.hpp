@@ -37,6 +37,7 @@ class SlabArena {
   mutable Mutex mu_;
   std::unique_ptr<device::AddressRange> range_;  // the pointer is fixed; mapping under mu_
   std::map<std::size_t, std::size_t> mapped_ AQUA_GUARDED_BY(mu_);  // offset -> bytes
+  std::size_t full_to_ AQUA_GUARDED_BY(mu_) = 0;                    // there is no hole before
 };
 
 }  // namespace aqua::lending

@@ -149,10 +149,11 @@ Result<ledger::Reclaim> Client::reclaim_status(std::uint64_t reclaim) {
   return std::move(reply.reclaim);
 }
 
-Result<std::vector<ledger::Grant>> Client::lease(std::uint64_t bytes, std::uint64_t exit_bytes) {
+Result<std::vector<ledger::Grant>> Client::lease(std::uint64_t bytes, std::uint64_t exit_bytes,
+                                                 std::string key) {
   AQUA_ASSIGN(wire::LeaseReply reply,
               impl_->link->post_once<wire::LeaseReply>(
-                  "/v1/leases", wire::LeaseRequest{bytes, exit_bytes}, new_key()));
+                  "/v1/leases", wire::LeaseRequest{bytes, exit_bytes}, std::move(key)));
   return std::move(reply.grants);
 }
 

@@ -112,8 +112,9 @@ class Client {
 
   // --- calls: block for at most call_timeout --------------------------------------------
   // unavailable: no session just now, or the reply was lost (the call may have happened; a
-  // snapshot follows). Other codes are the ledger's, see ledger/ledger.hpp. Long lists are
-  // sent in batches of wire::kMaxBatch.
+  // snapshot follows). internal of a reclaim or lease: it may have happened too, and the
+  // coordinator had no memory for the reply; a snapshot follows. Other codes are the ledger's, see
+  // ledger/ledger.hpp. Long lists are sent in batches of wire::kMaxBatch.
 
   // All or nothing in each batch; repeating an offer that agrees does no harm. With `session`:
   // in the session of this number, unavailable in any other.
@@ -123,15 +124,17 @@ class Client {
   // One result for each scrub, in order.
   [[nodiscard]] Result<std::vector<Result<ledger::SlabState>>> scrubbed(
       std::span<const wire::Scrub> slabs);
-  // Where the reply is lost it may be asked for again, with the same bytes, `within` and `key`: it
-  // is begun once, and answered as it was. Each reclaim has a key of its own.
+  // Where the reply is lost it may be asked for again, with the same arguments and `key`: it is
+  // begun once, and answered as it was. Each reclaim has a key of its own.
   [[nodiscard]] Result<ledger::Ledger::ReclaimStart> reclaim(std::uint64_t bytes,
                                                              std::chrono::milliseconds within,
                                                              std::string key = new_key());
   [[nodiscard]] Result<ledger::Reclaim> reclaim_status(std::uint64_t reclaim);
 
+  // Of `key` the same holds as for a reclaim.
   [[nodiscard]] Result<std::vector<ledger::Grant>> lease(std::uint64_t bytes,
-                                                         std::uint64_t exit_bytes);
+                                                         std::uint64_t exit_bytes,
+                                                         std::string key = new_key());
   // One result for each return, in order.
   [[nodiscard]] Result<std::vector<Result<void>>> give_back(std::span<const wire::Return> leases);
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kOk = 200;
 constexpr int kUnauthenticated = 401;
+constexpr int kInternal = 500;
 
 }  // namespace
 
@@ -60,7 +61,10 @@ Result<std::string> Link::call_text(const char* method, std::string target, std:
     // A refusal says nothing of the first time.
     may_have_happened = !outcome.reply || outcome.reply->status != kOk;
   }
-  if (may_have_happened) {
+  // So the coordinator answers a key whose request may have been done without a reply.
+  const bool without_reply =
+      !request.idempotency_key.empty() && outcome.reply && outcome.reply->status == kInternal;
+  if (may_have_happened || without_reply) {
     MutexLock lock(mu_);
     snapshot_wish_ = true;
     watch_ends.raise();

@@ -95,6 +95,8 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
   [[nodiscard]] Result<void> repeat_round(Stream alone);
   // Blocks until the round posted last has completed.
   void wait_round();
+  // Whether it has, well or not.
+  [[nodiscard]] bool round_over();
   // Gives up a move that has not flipped; the tensor stays where it is.
   void abandon_move();
   // Gives the bytes up, because they are gone or have nowhere to go: every later pin answers

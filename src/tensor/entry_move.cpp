@@ -160,6 +160,13 @@ void TensorEntry::wait_round() {
   if (event != nullptr) (void)context_.device.synchronize(*event);  // step_move() reads the outcome
 }
 
+bool TensorEntry::round_over() {
+  const MutexLock lock(mu_);
+  if (rounds_ == 0) return true;
+  const auto done = context_.device.query(*round_done_);
+  return !done.ok() || *done;
+}
+
 bool TensorEntry::lose() {
   PlaceList leaving;
   {

@@ -2,11 +2,17 @@
 #include "tensor/migrator.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "base/step.hpp"
 #include "base/try.hpp"
 
 namespace aqua::tensor {
+namespace {
+
+constexpr std::chrono::microseconds kLookAgain{20};  // a small copy's time
+
+}  // namespace
 
 Result<std::unique_ptr<Migrator>> Migrator::create(device::Device& device) {
   AQUA_ASSIGN(auto alone_done, device.create_event());
@@ -71,14 +77,23 @@ void Migrator::account(const Move& move) {
   (move.promotion ? stats_.promoted_bytes : stats_.evacuated_bytes) += move.entry->options().bytes;
 }
 
-void Migrator::wait_next() {
+bool Migrator::wait_next(std::chrono::microseconds patience) {
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + patience;
+  while (!next_is_over()) {
+    if (Clock::now() >= until) return false;
+    std::this_thread::sleep_for(kLookAgain);
+  }
+  return true;
+}
+
+bool Migrator::next_is_over() {
   const auto running =
       std::find_if(moves_.begin(), moves_.end(), [](const Move& move) { return move.running(); });
-  if (running != moves_.end()) {
-    running->entry->wait_round();
-  } else if (copying()) {
-    (void)device_.synchronize(*alone_done_);  // what the suspects wait for; poll() sees a failure
-  }
+  if (running != moves_.end()) return running->entry->round_over();
+  if (!copying()) return true;
+  const auto alone = device_.query(*alone_done_);  // what the suspects wait for
+  return !alone.ok() || *alone;                    // poll() sees a failure
 }
 
 void Migrator::abandon_promotions() {

@@ -7,6 +7,7 @@
 // Threads: one (the control loop's). Only wait_next() blocks.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <memory>
@@ -46,8 +47,9 @@ class Migrator {
   [[nodiscard]] std::vector<std::shared_ptr<TensorEntry>> take_lost() {
     return std::exchange(lost_, {});
   }
-  // Blocks until the oldest copy that is still running completes; at once when none runs.
-  void wait_next();
+  // Blocks until the oldest copy that is still running completes, for at most `patience`: the copy
+  // may wait for work of the engine's. True when it is complete, or none runs.
+  bool wait_next(std::chrono::microseconds patience);
   // Gives up promotions: their window is wanted for evacuations.
   void abandon_promotions();
 
@@ -71,6 +73,7 @@ class Migrator {
         alone_(std::move(alone)),
         alone_done_(std::move(alone_done)) {}
   [[nodiscard]] bool copy_alone(TensorEntry& entry);
+  [[nodiscard]] bool next_is_over();
   void account(const Move& move);
 
   device::Device& device_;

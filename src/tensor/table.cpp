@@ -26,6 +26,13 @@ std::shared_ptr<TensorPlace> TensorTable::try_place(Space* space, std::size_t by
   }
 }
 
+// Places that were freed may be what is missing.
+std::shared_ptr<TensorPlace> TensorTable::try_home(std::size_t bytes) {
+  if (auto home = try_place(spaces_.host, bytes)) return home;
+  context_.deferred.collect();
+  return try_place(spaces_.host, bytes);
+}
+
 // Reserves host memory for the tensor along with its place, so that it can leave lent memory
 // whenever that is wanted back. Only a discardable tensor that has a place elsewhere does without.
 Result<AquaTensor> TensorTable::allocate(const TensorOptions& options) {
@@ -37,11 +44,7 @@ Result<AquaTensor> TensorTable::allocate(const TensorOptions& options) {
   }
   std::shared_ptr<TensorPlace> home;
   if (!options.discardable || away == nullptr) {
-    home = try_place(spaces_.host, options.bytes);
-    if (home == nullptr) {
-      context_.deferred.collect();
-      home = try_place(spaces_.host, options.bytes);
-    }
+    home = try_home(options.bytes);
     if (home == nullptr) {
       const auto host = spaces_.host->stats();
       return Error{Code::resource_exhausted,
@@ -75,7 +78,7 @@ Result<std::shared_ptr<TensorPlace>> TensorTable::place_away(
 // Nobody else gives a home to the same tensor: only the control loop asks.
 bool TensorTable::ensure_home(TensorEntry& entry) {
   if (entry.has_home()) return true;
-  auto home = try_place(spaces_.host, entry.options().bytes);
+  auto home = try_home(entry.options().bytes);
   if (home == nullptr) return false;
   entry.give_home(std::move(home));
   return true;

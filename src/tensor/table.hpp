@@ -54,6 +54,7 @@ class TensorTable {
 
  private:
   [[nodiscard]] std::shared_ptr<TensorPlace> try_place(Space* space, std::size_t bytes);
+  [[nodiscard]] std::shared_ptr<TensorPlace> try_home(std::size_t bytes);
   void forget(const TensorEntry& entry);
 
   TableSpaces spaces_;

@@ -72,6 +72,9 @@ class InMemory {
     return "Aqua-Session: " + to_string(sessions.open(id, 1, kOperator.uid).secret) + "\r\n";
   }
 
+  // For a route of a test's own.
+  coordinator::Api& api() { return api_; }
+
   static constexpr coordinator::Peer kOperator{true, 1000, coordinator::Role::operator_};
   static constexpr coordinator::Peer kEngine{true, 1000, coordinator::Role::engine};
   static constexpr coordinator::Peer kOverTcp{};

@@ -145,5 +145,34 @@ TEST_F(Closing, AsksOnceWhereTheCoordinatorDoesNotAnswer) {
   EXPECT_EQ(coordinator.asked(kWithdraw), 1);
 }
 
+class ClosingLender : public Closing {
+ protected:
+  static constexpr const char* kWithdraw = "POST /v1/offers/withdraw";
+
+  // How often the coordinator is asked to withdraw something when a lender of three slabs closes.
+  int withdrawals(const test::ScriptedCoordinator::Script& script) {
+    test::ScriptedCoordinator coordinator(directory_, script);
+    auto lender = open({.device = "emu:0", .coordinator = coordinator.address(), .name = "lender"});
+    await([&] { return lender->status().connected; });
+    EXPECT_TRUE(lender->lend(12_MiB).ok());
+    EXPECT_TRUE(coordinator.await("POST /v1/offers", 1));
+    lender.reset();
+    return coordinator.asked(kWithdraw);
+  }
+};
+
+TEST_F(ClosingLender, WithdrawsAllItsSlabsAtOnce) {
+  EXPECT_EQ(withdrawals([](const std::string&) { return std::nullopt; }), 1);
+}
+
+TEST_F(ClosingLender, WithdrawsEachSlabByItselfWhereAllAreRefused) {
+  EXPECT_EQ(withdrawals([](const std::string& request) {
+              return request == kWithdraw
+                         ? std::optional(test::ScriptedCoordinator::without_reply())
+                         : std::nullopt;
+            }),
+            4);
+}
+
 }  // namespace
 }  // namespace aqua

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
+#include <future>
 #include <mutex>
 
 #include "aqua/elastic_pool.hpp"
@@ -54,6 +55,31 @@ TEST_F(LendBorrow, WhatIsLentIsToldAsOfferedAndNotAsWanted) {
   };
   await([&] { return count(BudgetReason::offered) > 0; });
   EXPECT_EQ(count(BudgetReason::wanted), 0);
+}
+
+// A promotion waits for what the engine has queued, which may take as long as it likes.
+TEST_F(LendBorrow, AReclaimEndsWhileAPromotionWaitsForTheEngine) {
+  auto borrower =
+      open({.device = "emu:1", .name = "borrower", .host_bytes = 64_MiB, .max_peer_bytes = 4_MiB});
+  auto tensor = borrower->allocate({.bytes = 1_MiB, .name = "t"});
+  ASSERT_TRUE(tensor.ok());
+  auto pin = tensor->pin(Access::write, Stream{});
+  ASSERT_TRUE(pin.ok());
+  std::promise<void> gate;
+  ASSERT_TRUE(emulated::launch(*borrower, Stream{}, [open = gate.get_future().share()] {
+                open.wait();
+              }).ok());
+  pin->release();
+  auto lender = open({.device = "emu:0", .name = "lender"});
+  ASSERT_TRUE(lender->lend(4_MiB).ok());
+  await([&] { return borrower->status().peer.capacity_bytes == 4_MiB; });
+  ASSERT_TRUE(borrower->lend(4_MiB).ok());
+  auto home = borrower->reclaim(4_MiB, std::chrono::minutes(1));
+  ASSERT_TRUE(home.ok());
+  auto waited = std::async(std::launch::async, [&] { return home->wait(); });
+  EXPECT_EQ(waited.wait_for(std::chrono::minutes(1)), std::future_status::ready);
+  gate.set_value();
+  EXPECT_TRUE(waited.get().ok());
 }
 
 // What is put up while a session begins is offered before, by or after its declaration.

@@ -187,8 +187,16 @@ ScriptedCoordinator::Reply ScriptedCoordinator::reclaim(const ledger::Ledger::Re
   return {200, wire::encode(wire::ReclaimReply{kEpoch, start.reclaim, start.withdrawn})};
 }
 
+ScriptedCoordinator::Reply ScriptedCoordinator::lease(std::vector<ledger::Grant> grants) {
+  return {200, wire::encode(wire::LeaseReply{kEpoch, std::move(grants)})};
+}
+
 ScriptedCoordinator::Reply ScriptedCoordinator::unavailable() {
   return {503, wire::encode(wire::Problem{kEpoch, 503, {Code::unavailable, "nothing for now"}})};
+}
+
+ScriptedCoordinator::Reply ScriptedCoordinator::without_reply() {
+  return {500, wire::encode(wire::Problem{kEpoch, 500, {Code::internal, "no memory for a reply"}})};
 }
 
 }  // namespace aqua::test

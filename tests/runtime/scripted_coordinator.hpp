@@ -46,8 +46,12 @@ class ScriptedCoordinator {
   [[nodiscard]] static Reply self(const wire::Snapshot& snapshot);
   // An answer to "POST /v1/reclaims".
   [[nodiscard]] static Reply reclaim(const ledger::Ledger::ReclaimStart& start);
+  // An answer to "POST /v1/leases".
+  [[nodiscard]] static Reply lease(std::vector<ledger::Grant> grants);
   // A refusal by somebody who may do better later.
   [[nodiscard]] static Reply unavailable();
+  // Of a request with a key, which may have been done.
+  [[nodiscard]] static Reply without_reply();
 
  private:
   void accept_all();

@@ -74,6 +74,26 @@ TEST_F(SecondLook, ComesBeforeTheNextAskWhenASnapshotCrossesAnAsk) {
   EXPECT_EQ(coordinator.asked(kSelf), 1);
 }
 
+// It is granted when every snapshot that looked for it has been taken. To be given back it must
+// have become known.
+TEST_F(SecondLook, GrantThatComesAfterTheSnapshotIsFoundByAskingAgain) {
+  std::atomic<ScriptedCoordinator*> self{nullptr};
+  ScriptedCoordinator coordinator(
+      directory_, [&](const std::string& request) -> std::optional<ScriptedCoordinator::Reply> {
+        if (request == kWatch && self.load()->asked(kWatch) == 2)
+          return ScriptedCoordinator::watch({});
+        if (request != kLease) return std::nullopt;
+        if (self.load()->asked(kLease) <= 2)
+          return ScriptedCoordinator::Reply{ScriptedCoordinator::kNoAnswer, {}};
+        if (self.load()->asked_anew(kLease) == 1)
+          return ScriptedCoordinator::lease({with_orphan_.held.front().grant});
+        return std::nullopt;
+      });
+  self = &coordinator;
+  const auto borrower = open_borrower(coordinator);
+  EXPECT_TRUE(coordinator.await(kReturn, 1));
+}
+
 TEST_F(SecondLook, TellsAReturnAgainThatWasNotHeard) {
   std::atomic<int> returns{0};
   std::atomic<bool> told{false};
@@ -175,6 +195,45 @@ TEST_F(ScriptedReclaim, IsAskedForAgainWhereItsAnswerIsLostAndBringsItsSlabHome)
   ASSERT_TRUE(outcome.ok()) << outcome.error().message;
   EXPECT_EQ(outcome->bytes_returned, 4_MiB);
   EXPECT_EQ(lender->status().lent_bytes, 0u);
+}
+
+// The snapshot that follows the lost answer no longer names the slab that the reclaim has
+// withdrawn.
+TEST_F(ScriptedReclaim, IsAnsweredBeforeWhatASnapshotMissesIsOfferedAgain) {
+  std::atomic<ScriptedCoordinator*> self{nullptr};
+  ScriptedCoordinator coordinator(
+      directory_, [&](const std::string& request) -> std::optional<ScriptedCoordinator::Reply> {
+        const ScriptedCoordinator& to = *self.load();
+        if (request == kWatch && to.asked(kWatch) == 2) return ScriptedCoordinator::watch({});
+        if (request != kReclaim) return std::nullopt;
+        if (to.asked(kSelf) == 0 && to.asked(kOffer) == 1)
+          return ScriptedCoordinator::Reply{ScriptedCoordinator::kNoAnswer, {}};
+        return started({{random_id<ClientTag>(), 1}});
+      });
+  self = &coordinator;
+  auto lender = open_lender(coordinator);
+  ASSERT_TRUE(coordinator.await(kWatch, 1));
+  auto reclaim = lender->reclaim(4_MiB, std::chrono::minutes(1));
+  ASSERT_TRUE(reclaim.ok());
+  EXPECT_TRUE(reclaim->wait().ok());
+  EXPECT_EQ(coordinator.asked(kOffer), 1);
+}
+
+TEST_F(ScriptedReclaim, IsLookedForInASnapshotWhereTheCoordinatorHasNoReplyToIt) {
+  std::atomic<ScriptedCoordinator*> self{nullptr};
+  ScriptedCoordinator coordinator(
+      directory_, [&](const std::string& request) -> std::optional<ScriptedCoordinator::Reply> {
+        if (request == kReclaim) return ScriptedCoordinator::without_reply();
+        if (request == kWatch) (void)self.load()->await("the end", 1);
+        return std::nullopt;
+      });
+  self = &coordinator;
+  auto lender = open_lender(coordinator);
+  ASSERT_TRUE(coordinator.await(kWatch, 1));
+  auto reclaim = lender->reclaim(4_MiB, std::chrono::minutes(1));
+  ASSERT_TRUE(reclaim.ok());
+  EXPECT_EQ(code_of(reclaim->wait()), "deadline_exceeded");
+  EXPECT_TRUE(coordinator.await(kWatch, 2));
 }
 
 TEST_F(ScriptedReclaim, EndsWhereNobodyCanTellWhoHoldsTheRest) {

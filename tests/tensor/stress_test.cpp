@@ -132,7 +132,7 @@ void Stress::control() {
     finish_leaving();
     if (leaving_.empty() && working_) promote_some();
     if (migrator_->copying()) {
-      migrator_->wait_next();
+      (void)migrator_->wait_next(std::chrono::milliseconds(1));
     } else {
       std::this_thread::sleep_for(std::chrono::microseconds(200));  // what the runtime does
     }

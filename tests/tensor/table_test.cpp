@@ -99,6 +99,20 @@ TEST_F(Table, AnExitCanBeGivenLater) {
   EXPECT_EQ(read(tensor, b_), bytes);
 }
 
+TEST_F(Table, AnExitMayBeWhereAFreedTensorWas) {
+  add_slab();
+  auto tensor = allocate(1_MiB, {.discardable = true});
+  auto filler = allocate(kHostBytes, {.host_only = true});
+  {
+    Gate gate(*gpu_, a_);
+    post_write(filler, a_, some_bytes(1_MiB, 1));
+    filler = AquaTensor();
+    EXPECT_FALSE(table_->ensure_home(*entry_of(tensor)));
+  }
+  EXPECT_OK(finish(*gpu_, a_));
+  EXPECT_TRUE(table_->ensure_home(*entry_of(tensor)));
+}
+
 TEST_F(Table, AFreedTensorsPlaceIsKeptUntilItsStreamsAreQuiet) {
   const std::size_t slab = add_slab();
   {

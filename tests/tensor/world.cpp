@@ -80,7 +80,7 @@ std::unique_ptr<device::Event> World::mark(Stream stream) {
 void World::pump(bool pressing) {
   migrator_->poll(pressing);
   while (migrator_->copying()) {
-    migrator_->wait_next();
+    (void)migrator_->wait_next(std::chrono::milliseconds(1));
     migrator_->poll(pressing);
   }
 }

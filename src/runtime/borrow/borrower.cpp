@@ -86,10 +86,9 @@ Clock::time_point Borrower::step(Clock::time_point now) {
   intake_.step(now);
   probe_exporters(now);
   if (!parts_.migrator.copying()) return next_time(now);
-  // Blocks the control loop until the oldest copy, of at most one window, is complete: a device
-  // event cannot wake a host thread, and the next copy must follow without a gap.
-  parts_.migrator.wait_next();
-  return now;
+  // A device event cannot wake a host thread, and the next copy must follow without a gap: a copy
+  // that is soon complete is waited for. One that is not may wait for work of the engine's.
+  return parts_.migrator.wait_next(kQuietPoll) ? now : Clock::now() + kQuietPoll;
 }
 
 void Borrower::poll_migrator(Clock::time_point now) {

@@ -22,8 +22,8 @@ class Borrower {
   // A snapshot that was asked for here: nothing but its leases is looked at.
   void settle(const wire::Snapshot& snapshot);
   void on_event(const ledger::Event& event);
-  // Takes what steps it can, which may include waiting for one copy; returns when it wants to be
-  // called again at the latest.
+  // Takes what steps it can, which may include waiting a millisecond for a copy; returns when it
+  // wants to be called again at the latest.
   [[nodiscard]] Clock::time_point step(Clock::time_point now);
   // Gives back every slab that no tensor is in. After the loop and both queues have stopped.
   void close();

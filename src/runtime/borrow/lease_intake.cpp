@@ -33,6 +33,7 @@ LeaseIntake::LeaseIntake(Services& services, const BorrowerParts& parts,
 
 void LeaseIntake::on_connected() {
   refusals_.reset();
+  question_.reset();
   ask_soon();
 }
 
@@ -51,8 +52,9 @@ void LeaseIntake::step(Clock::time_point now) {
   if (have >= options_.max_bytes) return remember("");
   if (!services_.coordinator->connected()) return;
   asking_ = true;
-  services_.coordinator_calls.post([this, wanted = options_.max_bytes - have] {
-    auto grants = services_.coordinator->lease(wanted, options_.exit_bytes);
+  if (!question_) question_ = {.bytes = options_.max_bytes - have};
+  services_.coordinator_calls.post([this, question = *question_] {
+    auto grants = services_.coordinator->lease(question.bytes, options_.exit_bytes, question.key);
     services_.loop.post([this, grants = std::move(grants)] { on_answered(grants); });
   });
 }
@@ -60,6 +62,8 @@ void LeaseIntake::step(Clock::time_point now) {
 void LeaseIntake::on_answered(const Result<std::vector<ledger::Grant>>& grants) {
   asking_ = false;
   if (in_doubt_) services_.look_again(Clock::now());
+  // The coordinator has no reply for the key of an internal error.
+  if (grants.ok() || grants.error().code == Code::internal) question_.reset();
   if (!grants.ok()) {  // nothing to be had: an event or the timer asks again
     lease_refused(grants.error());
     return settle_early();
@@ -150,7 +154,7 @@ void LeaseIntake::on_unknown_lease(const lending::SlabKey& key) {
   if (asking_) {
     in_doubt_ = true;
   } else {
-    evacuation_.report_returned(key);
+    report_unknown(key);
   }
 }
 
@@ -158,15 +162,21 @@ void LeaseIntake::on_unknown_revoked(const lending::SlabKey& key, Clock::time_po
   if (asking_ || is_importing(key)) {
     revoked_early_.emplace(key, deadline);
   } else {
-    evacuation_.report_returned(key);
+    report_unknown(key);
   }
+}
+
+// It may be what the question was granted, which must not be imported any more.
+void LeaseIntake::report_unknown(const lending::SlabKey& key) {
+  question_.reset();
+  evacuation_.report_returned(key);
 }
 
 // Reports what was revoked while a lease call was under way that turns out not to have granted it.
 void LeaseIntake::settle_early() {
   std::erase_if(revoked_early_, [this](const auto& early) {
     if (is_importing(early.first)) return false;
-    evacuation_.report_returned(early.first);
+    report_unknown(early.first);
     return true;
   });
 }

@@ -11,12 +11,16 @@
 // that is still on its way, or one whose answer was lost. The two are told apart by a second look,
 // and nothing is asked for before it, or the next ask would cross the look again, without end.
 //
+// An ask whose answer was lost may be granted later than any snapshot that looks for it: it is
+// asked again under its key, which brings what it was granted.
+//
 // Threads: the control loop's, but for refusal(): any. Sockets are left to the coordinator_calls
 // queue.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -67,6 +71,11 @@ class LeaseIntake {
 
  private:
   using Batch = std::vector<lending::LeasedSlab>;
+  // The same each time until it is granted.
+  struct Question {
+    std::size_t bytes = 0;
+    std::string key = southbound::new_key();
+  };
 
   void on_answered(const Result<std::vector<ledger::Grant>>& grants);
   void import(Batch batch);
@@ -76,6 +85,7 @@ class LeaseIntake {
   void import_refused(const Batch& batch, const Error& refusal);
   void remember(std::string refusal);
   void settle_early();
+  void report_unknown(const lending::SlabKey& key);
 
   Services& services_;
   const BorrowerParts parts_;
@@ -87,6 +97,7 @@ class LeaseIntake {
   std::set<lending::SlabKey> importing_;
   std::size_t importing_bytes_ = 0;
   std::map<lending::SlabKey, Clock::time_point> revoked_early_;  // with their deadlines
+  std::optional<Question> question_;                             // of this session
   bool asking_ = false;                                          // a lease call is under way
   bool in_doubt_ = false;       // a snapshot named what that call may have granted
   std::string logged_refusal_;  // the last refused lease that was logged

@@ -42,9 +42,11 @@ void Lender::failed(const char* what, const Error& error) {
 }
 
 Result<void> Lender::offer(std::span<const std::uint32_t> indexes) {
+  std::vector<std::uint32_t> wanted(indexes.begin(), indexes.end());
+  std::ranges::sort(wanted);
   const MutexLock lock(offering_);
   return offer_slabs([&](const lending::SlabStatus& slab) {
-    return std::ranges::find(indexes, slab.index) != indexes.end();
+    return std::ranges::binary_search(wanted, slab.index);
   });
 }
 
@@ -127,10 +129,9 @@ void Lender::on_snapshot(const wire::Snapshot& snapshot) {
   const auto ours = lent_.exporter().status();
   offer_missing(snapshot, ours);
   for (const ledger::Slab& row : snapshot.own) {
-    const auto known = std::find_if(ours.begin(), ours.end(), [&](const lending::SlabStatus& slab) {
-      return slab.index == row.id.index;
-    });
-    if (known == ours.end()) {
+    const auto known =
+        std::ranges::lower_bound(ours, row.id.index, {}, &lending::SlabStatus::index);
+    if (known == ours.end() || known->index != row.id.index) {
       forget_row(row);
     } else if (row.state == ledger::SlabState::quarantined) {
       if (known->generation > row.generation) {
@@ -147,14 +148,17 @@ void Lender::on_snapshot(const wire::Snapshot& snapshot) {
 // Offers what was put up while the coordinator was away, or by a call whose reply was lost.
 void Lender::offer_missing(const wire::Snapshot& snapshot,
                            std::span<const lending::SlabStatus> ours) {
+  std::vector<std::uint32_t> known;
+  for (const ledger::Slab& row : snapshot.own) known.push_back(row.id.index);
+  std::ranges::sort(known);
   std::vector<std::uint32_t> missing;
   for (const lending::SlabStatus& slab : ours) {
-    const bool known =
-        std::any_of(snapshot.own.begin(), snapshot.own.end(),
-                    [&](const ledger::Slab& row) { return row.id.index == slab.index; });
-    if (!known) missing.push_back(slab.index);
+    if (!std::ranges::binary_search(known, slab.index)) missing.push_back(slab.index);
   }
   if (missing.empty()) return;
+  // It may be what a reclaim has withdrawn.
+  if (reclaims_.any_unanswered())
+    return services_.look_again(Clock::now() + SecondLook::kAfterFailure);
   services_.coordinator_calls.post(
       [this, missing = std::move(missing)] { offer_or_look_again(missing); });
 }
@@ -176,12 +180,17 @@ void Lender::forget_row(const ledger::Slab& row) {
 void Lender::close() {
   reclaims_.close();
   if (services_.coordinator == nullptr) return;
+  std::vector<std::uint32_t> free;
   for (const lending::SlabStatus& slab : lent_.exporter().status()) {
-    if (slab.custody != lending::Custody::free) continue;
-    // The lifeline's end settles one that is refused, since it was granted meanwhile, and all where
-    // nobody answers.
-    const auto told = services_.coordinator->withdraw({&slab.index, 1});
+    if (slab.custody == lending::Custody::free) free.push_back(slab.index);
+  }
+  // All are refused for one that was granted meanwhile: then each is told by itself. The lifeline's
+  // end settles one that is refused so, and all where nobody answers.
+  auto told = services_.coordinator->withdraw(free);
+  if (told.ok()) return;
+  for (const std::uint32_t& index : free) {
     if (!told.ok() && told.error().code == Code::unavailable) return;
+    told = services_.coordinator->withdraw({&index, 1});
   }
 }
 

@@ -50,14 +50,21 @@ void Reclaims::on_ended(std::uint64_t ledger_id) {
   }
 }
 
+bool Reclaims::any_unanswered() const {
+  return std::ranges::any_of(pending_, [](const Pending& pending) {
+    return pending.question && pending.ledger_id == 0 && !pending.state->done();
+  });
+}
+
 Clock::time_point Reclaims::step(Clock::time_point now) {
   auto next = now + std::chrono::hours(1);
   for (std::size_t i = 0; i < pending_.size(); ++i) {
     Pending& pending = pending_[i];
     if (pending.state->done()) continue;
     const bool may_ask = now >= pending.not_before;
-    const bool followed = is_followed(pending);
-    if (!followed && !pending.asking && may_ask) ask(i);
+    const bool connected = is_connected();
+    const bool followed = pending.ledger_id != 0 && connected;
+    if (!followed && !pending.asking && may_ask) ask(i, connected);
     // The coordinator ends it at the deadline; if it does not, we do, a little later.
     const auto end = pending.state->deadline() + milliseconds(followed ? 200 : 0);
     if (now >= end && may_ask) end_partially(pending);
@@ -74,9 +81,9 @@ bool Reclaims::is_connected() const {
   return services_.coordinator != nullptr && services_.coordinator->connected();
 }
 
-void Reclaims::ask(std::size_t position) {
+void Reclaims::ask(std::size_t position, bool connected) {
   Pending& pending = pending_[position];
-  if (!is_connected()) {
+  if (!connected) {
     limit_to_lent(position);
     return take_free_slabs();
   }

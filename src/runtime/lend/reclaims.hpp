@@ -27,6 +27,8 @@ class Reclaims {
   void on_connected(bool new_epoch);
   // The coordinator has ended this reclaim.
   void on_ended(std::uint64_t ledger_id);
+  // True while the coordinator may have withdrawn slabs that have not been taken back here.
+  [[nodiscard]] bool any_unanswered() const;
   // A slab is back. It counts for the oldest reclaim that still waits, else for one that ended
   // without it.
   void credit(std::size_t bytes, Clock::time_point at);
@@ -58,7 +60,7 @@ class Reclaims {
   [[nodiscard]] bool is_followed(const Pending& pending) const {
     return pending.ledger_id != 0 && is_connected();
   }
-  void ask(std::size_t position);
+  void ask(std::size_t position, bool connected);
   void on_asked(const std::shared_ptr<ReclaimState>& state,
                 const Result<ledger::Ledger::ReclaimStart>& started);
   void limit_to_lent(std::size_t position);

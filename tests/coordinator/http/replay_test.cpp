@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <new>
+
 #include "tests/coordinator/in_memory.hpp"
 #include "wire/slabs.hpp"
 
@@ -79,6 +81,23 @@ TEST_F(Replay, KeyOfAnotherClientIsAnother) {
 TEST_F(Replay, FailureIsTriedAgain) {
   EXPECT_EQ(status_of_reply(lease("key", R"({"bytes":4096,"exit_bytes":1})")), 409);
   EXPECT_EQ(status_of_reply(lease("key", one)), 200);
+}
+
+// The change is made when memory ends: another reclaim would find nothing left to want.
+TEST_F(Replay, WhatMayHaveBeenDoneIsNotDoneAgainWhereItsReplyCouldNotBeMade) {
+  int done = 0;
+  const coordinator::Handler handler = [&](const coordinator::Call&) -> coordinator::Reply {
+    ++done;
+    throw std::bad_alloc();
+  };
+  http.router.add({"POST", "/test", coordinator::Access::session, once(http.api(), handler)});
+  for (int i = 0; i < 2; ++i) {
+    const std::string reply =
+        http.ask("POST", "/test", borrower + "Idempotency-Key: key\r\n", "{}");
+    EXPECT_EQ(status_of_reply(reply), 500);
+    EXPECT_EQ(wire::decode<wire::Problem>(body_of_reply(reply))->error.code, Code::internal);
+  }
+  EXPECT_EQ(done, 1);
 }
 
 TEST_F(Replay, BadKeysAreRefused) {
