@@ -57,12 +57,13 @@ Fleet::~Fleet() {
 }
 
 void Fleet::order(RequestId id, OrderKind kind, EngineId engine, std::uint64_t plan,
-                  bool by_tokens) {
+                  std::uint64_t move, bool by_tokens) {
   const Engine* found = find(engine);
   requests_.at(id).who.mail->post(FleetOrder{.kind = kind,
                                              .request = id,
                                              .engine = found == nullptr ? nullptr : found->door,
                                              .plan = plan,
+                                             .move = move,
                                              .by_tokens = by_tokens});
 }
 
@@ -77,10 +78,10 @@ void Fleet::place(RequestId id, EngineId engine) {
 void Fleet::order_move(RequestId id, Request& request, EngineId to, std::uint64_t plan,
                        bool by_tokens) {
   request.to = to;
-  request.ordered = Clock::now();
+  request.last_ordered = ++last_move_;
   request.ordered_from = name_of(request.at);
-  request.ordered_to = name_of(to);
-  order(id, OrderKind::move, to, plan, by_tokens || !share_a_pool_now(request.at, to));
+  order(id, OrderKind::move, to, plan, request.last_ordered,
+        by_tokens || !share_a_pool_now(request.at, to));
 }
 
 // Has the packer place it. Nothing has changed after an error.
@@ -178,35 +179,37 @@ RequestId Fleet::again(RequestId old, const std::string& name, FaultKind kind,
   return id;
 }
 
-void Fleet::keep_in_list(const Request& request, std::uint64_t plan, migration::Kind kind,
+void Fleet::keep_in_list(const Request& request, const FleetOrder& order, migration::Kind kind,
                          MoveEnd end, const std::string& why) {
-  const auto took = Clock::now() - request.ordered;
+  const auto took = Clock::now() - order.ordered;
   last_moves_.push_front({.number = ++moves_over_,
                           .request = request.who.name,
                           .from = request.ordered_from,
-                          .to = request.ordered_to,
+                          .to = order.engine ? order.engine->name : "",
                           .why = is_failure(end) ? why : "",
                           .kind = kind,
                           .end = end,
-                          .by_operator = plan == 0,
+                          .by_operator = order.plan == 0,
                           .took = std::chrono::duration_cast<std::chrono::milliseconds>(took),
                           .at = std::chrono::system_clock::now()});
   if (last_moves_.size() > kLastMoves) last_moves_.pop_back();
 }
 
-void Fleet::move_over(RequestId id, std::uint64_t plan, migration::Kind kind, MoveEnd end,
+void Fleet::move_over(const FleetOrder& order, migration::Kind kind, MoveEnd end,
                       const std::string& why, bool begun) {
+  const RequestId id = order.request;
+  const std::uint64_t plan = order.plan;
   const bool done = end == MoveEnd::done;
   // The next plan gives the order again, and none of it is a move: dozens in a second would hide
   // those that were.
   const bool waited = !begun && plan != 0 && end == MoveEnd::not_yet;
   const MutexLock lock(mu_);
   if (!waited) counts_.moves.add(kind, end);
-  moving_.erase(id);
   const auto found = requests_.find(id);
   if (found != requests_.end()) {
     Request& request = found->second;
-    if (!waited) keep_in_list(request, plan, kind, end, why);
+    const bool last = order.move == request.last_ordered;
+    if (!waited) keep_in_list(request, order, kind, end, why);
     request.move_failed = is_failure(end) ? why : "";
     request.last_move = end;
     if (begun) request.next_move = next_by(request.next_move, kind, end);
@@ -215,12 +218,15 @@ void Fleet::move_over(RequestId id, std::uint64_t plan, migration::Kind kind, Mo
       request.pinned = true;
     }
     if (plan != 0) (void)(done ? packer_->moved(id, plan) : packer_->failed(id, plan));
-    if (done && request.to == packing::no_engine) {
+    if (done && (!last || request.to == packing::no_engine)) {
       begin_anew(id, request);  // the destination went down before its move was told to be done
     } else if (done) {
       request.at = request.to;
     }
-    request.to = packing::no_engine;
+    if (done || last) {  // else the later move goes on
+      moving_.erase(id);
+      request.to = packing::no_engine;
+    }
     set_capacities();
   }
   begin_moves();

@@ -119,11 +119,12 @@ class Fleet {
   // move: move_over() does.
   void fault(packing::RequestId request, const std::string& engine, FaultKind kind,
              const std::string& why);
-  // The move by `plan` is over; 0: an operator's. `kind`: as it was made, or meant to be. `why` it
+  // The move that `order` asked for is over. `kind`: as it was made, or meant to be. `why` it
   // failed, for operators. `begun`: false where it only waited for the answer's first token, which
   // says nothing against moves by KV. A plan's that waited for it in vain (not_yet) is told of the
-  // request alone: it is neither counted nor among the last moves.
-  void move_over(packing::RequestId request, std::uint64_t plan, migration::Kind kind, MoveEnd end,
+  // request alone: it is neither counted nor among the last moves. A later move may have been
+  // ordered by then, where an engine went down: it goes on unless this one is done.
+  void move_over(const FleetOrder& order, migration::Kind kind, MoveEnd end,
                  const std::string& why = {}, bool begun = true);
   // The request's engine has died, and it goes on at `engine`, which had its KV or spoke already:
   // plans leave it there.
@@ -170,9 +171,9 @@ class Fleet {
     packing::EngineId at{}, to{};
     std::string move_failed{};
     MoveEnd last_move = MoveEnd::done;
-    // Its last move. The engines' names are kept: `at` and `to` are cleared where one goes down.
-    Clock::time_point ordered{};
-    std::string ordered_from{}, ordered_to{};
+    // The move that was ordered last. The name is kept: `at` is cleared where its engine goes down.
+    std::uint64_t last_ordered = 0;
+    std::string ordered_from{};
     MoveBy next_move = MoveBy::kv;  // a plan's
     bool pinned = false;            // an operator's
     bool parked = false;            // larger than every engine while some are shy
@@ -204,14 +205,15 @@ class Fleet {
   void blame(Engine& engine, packing::RequestId request, FaultKind kind, const std::string& why)
       AQUA_REQUIRES(mu_);
   [[nodiscard]] Result<void> settle(packing::RequestId id, Request& request) AQUA_REQUIRES(mu_);
-  void keep_in_list(const Request& request, std::uint64_t plan, migration::Kind kind, MoveEnd end,
-                    const std::string& why) AQUA_REQUIRES(mu_);
+  void keep_in_list(const Request& request, const FleetOrder& order, migration::Kind kind,
+                    MoveEnd end, const std::string& why) AQUA_REQUIRES(mu_);
   void begin_anew(packing::RequestId id, Request& request) AQUA_REQUIRES(mu_);
   void place(packing::RequestId id, packing::EngineId engine) AQUA_REQUIRES(mu_);
   void order_move(packing::RequestId id, Request& request, packing::EngineId to, std::uint64_t plan,
                   bool by_tokens) AQUA_REQUIRES(mu_);
   void order(packing::RequestId id, OrderKind kind, packing::EngineId engine,
-             std::uint64_t plan = 0, bool by_tokens = false) AQUA_REQUIRES(mu_);
+             std::uint64_t plan = 0, std::uint64_t move = 0, bool by_tokens = false)
+      AQUA_REQUIRES(mu_);
 
   // fleet_plans.cpp
   void plan_for_ever(const std::stop_token& stop);
@@ -236,7 +238,8 @@ class Fleet {
   std::vector<TokenId> fingerprint_ AQUA_GUARDED_BY(mu_);
   std::shared_ptr<const EngineDoor> first_ AQUA_GUARDED_BY(mu_);  // that told of the model
   std::uint64_t last_request_ AQUA_GUARDED_BY(mu_) = 0;
-  std::size_t last_asked_ AQUA_GUARDED_BY(mu_) = 0;  // by any()
+  std::uint64_t last_move_ AQUA_GUARDED_BY(mu_) = 0;  // that was ordered
+  std::size_t last_asked_ AQUA_GUARDED_BY(mu_) = 0;   // by any()
   FleetCounts counts_ AQUA_GUARDED_BY(mu_);
   std::vector<std::jthread> threads_;
   Sweeps sweeps_;

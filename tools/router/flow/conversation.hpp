@@ -141,10 +141,8 @@ class Conversation {
   std::vector<std::unique_ptr<Attempt>> cut_{};  // their threads may still be ending
   std::map<const EngineDoor*, std::unique_ptr<Errands>> errands_{};  // by whom they tell
   struct Move {
-    std::shared_ptr<const EngineDoor> engine{};
-    std::uint64_t plan = 0;
+    FleetOrder order{};
     Clock::time_point until{};
-    Clock::time_point begun{};  // when it was ordered
     migration::Kind kind = migration::Kind::tokens;
     MoveEnd end = MoveEnd::too_late;       // where it is not done
     std::string why = "it took too long";  // where it fails
