@@ -203,5 +203,30 @@ TEST(Books, AMoveWhoseDestinationHasDiedLeavesTheNextOneAlone) {
   fleet->leave(guest.id);
 }
 
+// Else the answer that grows gives way to the one that was refused.
+TEST(Books, AnEngineThatRestsKeepsAnswersThatGrow) {
+  ScriptedEngine a;
+  a.be({.blocks = "63"});
+  FleetOptions options;
+  options.epoch = std::chrono::milliseconds(20);
+  options.shy = std::chrono::hours(1);
+  const auto fleet = Fleet::open(options, {door_of("a", a.url())}).value();
+  await_up(*fleet);
+  Guest r1, r2;
+  r1.id = fleet->arrive({.name = "r1", .tokens = 208, .mail = r1.mail}).value();
+  r2.id = fleet->arrive({.name = "r2", .tokens = 112, .mail = r2.mail}).value();
+  for (Guest* guest : {&r1, &r2}) ASSERT_TRUE(await(*guest->mail, OrderKind::place));
+  r2.id = fleet->again(r2.id, "a", FaultKind::refused, "it has no room");
+  r1.mail->held_tokens = 240;
+  const std::uint64_t before = fleet->counts().plans;
+  ASSERT_TRUE(becomes([&] { return fleet->counts().plans > before + 1; }));
+  for (const Guest* guest : {&r1, &r2}) {
+    for (const Mail& one : guest->mail->take(std::chrono::steady_clock::now()))
+      EXPECT_FALSE(std::holds_alternative<FleetOrder>(one));
+  }
+  EXPECT_EQ(fleet->counts().waiting, 1U);
+  for (const Guest* guest : {&r1, &r2}) fleet->leave(guest->id);
+}
+
 }  // namespace
 }  // namespace aqua::router::test

@@ -138,22 +138,15 @@ Result<RequestId> Fleet::arrive(Newcomer newcomer) {
   return id;
 }
 
-void Fleet::blame(Engine& engine, RequestId request, FaultKind kind, const std::string& why) {
+void Fleet::blame(Engine& engine, FaultKind kind, const std::string& why) {
   ++engine.faults[static_cast<std::size_t>(kind)];
   engine.fault = why;
-  if (!engine.door) return;
-  const auto status = packer_->engine(engine.id);
-  const auto own = packer_->request(request);
-  const bool here = own.ok() && (own->engine == engine.id || own->from == engine.id);
-  const std::uint64_t held = status.ok() ? status->held_tokens : 0;
-  engine.shy_tokens = held - (here ? std::min(held, own->own_tokens) : 0);
-  engine.shy_until = Clock::now() + options_.shy;
+  if (engine.door) engine.shy_until = Clock::now() + options_.shy;
 }
 
-void Fleet::fault(RequestId request, const std::string& name, FaultKind kind,
-                  const std::string& why) {
+void Fleet::fault(const std::string& name, FaultKind kind, const std::string& why) {
   const MutexLock lock(mu_);
-  if (Engine* engine = find(name); engine != nullptr) blame(*engine, request, kind, why);
+  if (Engine* engine = find(name); engine != nullptr) blame(*engine, kind, why);
   set_capacities();
 }
 
@@ -161,7 +154,7 @@ RequestId Fleet::again(RequestId old, const std::string& name, FaultKind kind,
                        const std::string& why) {
   const MutexLock lock(mu_);
   ++counts_.recoveries;
-  if (Engine* engine = find(name); engine != nullptr) blame(*engine, old, kind, why);
+  if (Engine* engine = find(name); engine != nullptr) blame(*engine, kind, why);
   const auto found = requests_.find(old);
   Request request = std::move(found->second);
   requests_.erase(found);

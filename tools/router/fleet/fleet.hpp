@@ -4,7 +4,7 @@
 // posts its orders to the requests' mailboxes.
 //
 // What an engine says of its capacity is believed until it refuses a request or breaks one off:
-// then it gets nothing more for a while (`shy`), and is asked to take no more than it held then.
+// then it gets nothing more for a while (`shy`), and keeps what it has, which may grow.
 // Silence is no death, but nobody waits for it: an engine that misses its health checks is down,
 // and its requests are continued elsewhere under higher turns. What it still says is not heard.
 //
@@ -115,10 +115,9 @@ class Fleet {
   // leaves. Answers the number that the request has from now on: orders by the old one are void.
   [[nodiscard]] packing::RequestId again(packing::RequestId request, const std::string& engine,
                                          FaultKind kind, const std::string& why);
-  // Counts a fault of `engine`, where a move of the request to it has failed. Does not end the
-  // move: move_over() does.
-  void fault(packing::RequestId request, const std::string& engine, FaultKind kind,
-             const std::string& why);
+  // Counts a fault of `engine`, where a move to it has failed. Does not end the move: move_over()
+  // does.
+  void fault(const std::string& engine, FaultKind kind, const std::string& why);
   // The move that `order` asked for is over. `kind`: as it was made, or meant to be. `why` it
   // failed, for operators. `begun`: false where it only waited for the answer's first token, which
   // says nothing against moves by KV. A plan's that waited for it in vain (not_yet) is told of the
@@ -159,7 +158,6 @@ class Fleet {
     std::shared_ptr<const EngineDoor> door{};  // while it is up
     packing::EngineId id{};
     std::uint64_t told = 0, set = 0;  // tokens: as it says; as the packer has it
-    std::uint64_t shy_tokens = 0;
     Clock::time_point shy_until{};
     bool draining = false;
     unsigned missed = 0;
@@ -202,8 +200,7 @@ class Fleet {
   [[nodiscard]] std::string name_of(packing::EngineId id) const AQUA_REQUIRES(mu_);  // "": none
 
   // fleet.cpp
-  void blame(Engine& engine, packing::RequestId request, FaultKind kind, const std::string& why)
-      AQUA_REQUIRES(mu_);
+  void blame(Engine& engine, FaultKind kind, const std::string& why) AQUA_REQUIRES(mu_);
   [[nodiscard]] Result<void> settle(packing::RequestId id, Request& request) AQUA_REQUIRES(mu_);
   void keep_in_list(const Request& request, const FleetOrder& order, migration::Kind kind,
                     MoveEnd end, const std::string& why) AQUA_REQUIRES(mu_);

@@ -159,7 +159,8 @@ void Fleet::set_capacities() {
     std::uint64_t room = engine.told - std::min(engine.told, pinned);
     if (engine.shy_until > now) {
       // What it holds stays, with the watermark above it: nothing is to move away because of this.
-      const double held = static_cast<double>(engine.shy_tokens);
+      const auto status = packer_->engine(id);
+      const double held = status.ok() ? static_cast<double>(status->held_tokens) : 0;
       room = std::min(
           room, static_cast<std::uint64_t>(std::ceil(held / (1 - options_.packing.watermark))));
     }

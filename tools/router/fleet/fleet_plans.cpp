@@ -27,6 +27,7 @@ void Fleet::plan() {
       (void)packer_->grew(id, std::max(request.who.tokens, request.who.mail->held_tokens.load()));
     }
   }
+  set_capacities();  // engines that rest hold more now
   carry_out(packer_->epoch());
 }
 

@@ -184,7 +184,7 @@ void Conversation::handle(AttemptDied& died) {
   const Next next = relay_.died(turn);
   carry_out();
   if (next == Next::want_place) return begin_elsewhere(engine, kind_of(died), died.error);
-  fleet_.fault(id_, engine, kind_of(died), died.error.message);
+  fleet_.fault(engine, kind_of(died), died.error.message);
   follow(next);
 }
 
