@@ -228,5 +228,70 @@ TEST(Books, AnEngineThatRestsKeepsAnswersThatGrow) {
   for (const Guest* guest : {&r1, &r2}) fleet->leave(guest->id);
 }
 
+// Answers that cannot move: their engine has 1008 tokens, and the packer does not know them.
+class Stays : public ::testing::Test {
+ protected:
+  Stays() {
+    for (ScriptedEngine* engine : {&a_, &b_}) engine->be({.blocks = "63"});
+    FleetOptions options;
+    options.epoch = std::chrono::milliseconds(20);
+    fleet_ = Fleet::open(options, {door_of("a", a_.url()), door_of("b", b_.url())}).value();
+    await_up(*fleet_);
+    EXPECT_TRUE(fleet_->drain("b").ok());
+  }
+  Guest arrive(std::uint64_t tokens, const std::string& stays = {}) {
+    Guest guest;
+    guest.id =
+        fleet_->arrive({.name = "r", .stays = stays, .tokens = tokens, .mail = guest.mail}).value();
+    EXPECT_TRUE(await(*guest.mail, OrderKind::place));
+    return guest;
+  }
+
+  ScriptedEngine a_, b_;
+  std::unique_ptr<Fleet> fleet_;
+};
+
+TEST_F(Stays, AnAnswerThatCannotMoveIsNotDroppedThoughItCameLast) {
+  const Guest first = arrive(300), second = arrive(150), last = arrive(440, "tools");
+  EXPECT_FALSE(fleet_->requests().back().by_operator);
+  first.mail->held_tokens = 500;
+  EXPECT_TRUE(await(*second.mail, OrderKind::drop));
+  for (const Mail& one : last.mail->take(std::chrono::steady_clock::now()))
+    EXPECT_FALSE(std::holds_alternative<FleetOrder>(one));
+}
+
+TEST_F(Stays, AnotherOneMovesWhereTheFirstChoiceCannot) {
+  const Guest smaller = arrive(300, "tools"), larger = arrive(600);
+  ASSERT_TRUE(fleet_->resume("b").ok());
+  larger.mail->held_tokens = 700;
+  EXPECT_TRUE(await(*larger.mail, OrderKind::move));
+}
+
+TEST_F(Stays, AnAnswerThatHasLostItsIdsIsLeftWhereItIs) {
+  const Guest smaller = arrive(300), larger = arrive(600);
+  fleet_->stays(smaller.id, "its tokens were not all told");
+  ASSERT_TRUE(fleet_->resume("b").ok());
+  larger.mail->held_tokens = 700;
+  EXPECT_TRUE(await(*larger.mail, OrderKind::move));
+}
+
+TEST_F(Stays, ARequestThatHasNoRoomBesideThemWaits) {
+  const Guest one = arrive(600, "tools");
+  Guest large;
+  const auto id = fleet_->arrive({.name = "large", .tokens = 700, .mail = large.mail});
+  ASSERT_TRUE(id.ok()) << id.error().message;
+  fleet_->leave(one.id);
+  EXPECT_TRUE(await(*large.mail, OrderKind::place));
+}
+
+TEST_F(Stays, TheirEngineIsNotUsedAgainWhileItHoldsThem) {
+  const Guest one = arrive(300, "tools");
+  EXPECT_EQ(fleet_->engines().at(0).held_tokens, 300U);
+  ASSERT_TRUE(fleet_->drain("a").ok());
+  EXPECT_EQ(fleet_->resume("a").error().code, Code::failed_precondition);
+  fleet_->leave(one.id);
+  EXPECT_TRUE(fleet_->resume("a").ok());
+}
+
 }  // namespace
 }  // namespace aqua::router::test

@@ -72,6 +72,16 @@ void Fleet::place(RequestId id, EngineId engine) {
   request.at = engine;
   request.to = packing::no_engine;
   order(id, OrderKind::place, engine);
+  if (request.who.stays.empty()) return;
+  pin(id, request);
+  set_capacities();
+}
+
+// The packer knows it no more: plans leave it where it is.
+void Fleet::pin(RequestId id, Request& request) {
+  if (!request.pinned && !request.parked) (void)packer_->ended(id);
+  request.pinned = true;
+  request.parked = false;
 }
 
 // By KV, unless `by_tokens`, where the engines can hand it over now.
@@ -98,11 +108,13 @@ Result<void> Fleet::settle(RequestId id, Request& request) {
     if (placed->engine != packing::no_engine) place(id, placed->engine);
     return {};
   }
-  const auto now = Clock::now();
-  const bool some_shy = std::ranges::any_of(
-      engines_, [&](const auto& entry) { return entry.second.shy_until > now; });
   if (placed.error().code != Code::resource_exhausted) return std::move(placed).error();
-  if (!some_shy) {
+  // An engine that rests, or has pinned requests, may have room for it later.
+  const bool later = std::ranges::any_of(engines_, [&](const auto& entry) {
+    const Engine& engine = entry.second;
+    return engine.door && engine.set < engine.told && request.who.tokens <= engine.told;
+  });
+  if (!later) {
     return Error{Code::invalid_argument, concat("its ", request.who.tokens,
                                                 " tokens are more than any engine has room for")};
   }
@@ -206,10 +218,7 @@ void Fleet::move_over(const FleetOrder& order, migration::Kind kind, MoveEnd end
     request.move_failed = is_failure(end) ? why : "";
     request.last_move = end;
     if (begun) request.next_move = next_by(request.next_move, kind, end);
-    if (plan == 0 && done && !request.pinned) {
-      (void)packer_->ended(id);
-      request.pinned = true;
-    }
+    if (plan == 0 && done) pin(id, request);
     if (plan != 0) (void)(done ? packer_->moved(id, plan) : packer_->failed(id, plan));
     if (done && (!last || request.to == packing::no_engine)) {
       begin_anew(id, request);  // the destination went down before its move was told to be done
@@ -233,9 +242,7 @@ void Fleet::goes_on_at(RequestId id, const std::string& name) {
   const auto found = requests_.find(id);
   if (found == requests_.end() || engine == nullptr) return;
   Request& request = found->second;
-  if (!request.pinned && !request.parked) (void)packer_->ended(id);
-  request.pinned = true;
-  request.parked = false;
+  pin(id, request);
   request.at = engine->id;
   request.to = packing::no_engine;
   // The engine has gone down meanwhile. down() has told those requests that were known to be on it,
@@ -248,13 +255,24 @@ void Fleet::goes_on_at(RequestId id, const std::string& name) {
   begin_moves();
 }
 
+void Fleet::stays(RequestId id, const std::string& why) {
+  const MutexLock lock(mu_);
+  const auto found = requests_.find(id);
+  if (found == requests_.end()) return;
+  found->second.who.stays = why;
+  if (found->second.at != packing::no_engine) pin(id, found->second);
+  set_capacities();
+}
+
 void Fleet::leave(RequestId id) {
   const MutexLock lock(mu_);
   const auto found = requests_.find(id);
   if (found == requests_.end()) return;
-  if (!found->second.pinned && !found->second.parked) (void)packer_->ended(id);
+  const bool pinned = found->second.pinned;
+  if (!pinned && !found->second.parked) (void)packer_->ended(id);
   requests_.erase(found);
   moving_.erase(id);
+  if (pinned) set_capacities();
   begin_moves();
 }
 
@@ -289,7 +307,7 @@ std::vector<RequestView> Fleet::requests() const {
          .engine = name_of(request.at),
          .moves_to = name_of(request.to),
          .tokens = std::max(request.who.tokens, request.who.mail->held_tokens.load()),
-         .by_operator = request.pinned,
+         .by_operator = request.pinned && request.who.stays.empty(),
          .stays = request.who.stays,
          .move_failed = request.move_failed,
          .failed_as = is_failure(request.last_move) ? router::name_of(request.last_move) : ""});

@@ -8,8 +8,9 @@
 // Silence is no death, but nobody waits for it: an engine that misses its health checks is down,
 // and its requests are continued elsewhere under higher turns. What it still says is not heard.
 //
-// A request that an operator has moved stays where he has moved it (`pinned`): the packer does not
-// know it any more, and what it holds is taken off the capacity of its engine.
+// A request that an operator has moved stays where he has moved it (`pinned`), and one that cannot
+// move stays at its first place: the packer does not know it any more, and what it holds is taken
+// off the capacity of its engine.
 //
 // Threads: every method may be called concurrently. One of its own makes the plans, one for each
 //          engine watches its health.
@@ -59,7 +60,7 @@ struct EngineView {
   std::string pool{};               // of KV, that it hands over; "": none
   bool pool_away = false;           // its keeper is
   std::uint64_t told_tokens = 0;    // of KV, as it says; 0: never seen
-  std::uint64_t usable_tokens = 0;  // as the packer may fill it now
+  std::uint64_t usable_tokens = 0;  // that may be filled now
   std::uint64_t held_tokens = 0;    // of requests on it, both ends of moves
   std::uint64_t requests = 0;
   std::array<std::uint64_t, kFaultNames.size()> faults{};
@@ -128,6 +129,8 @@ class Fleet {
   // The request's engine has died, and it goes on at `engine`, which had its KV or spoke already:
   // plans leave it there.
   void goes_on_at(packing::RequestId request, const std::string& engine);
+  // It cannot move from now on, for this reason.
+  void stays(packing::RequestId request, const std::string& why);
   void leave(packing::RequestId request);
   // Parcels of the request that wait in a pool, of moves up to this turn, are ended by whichever of
   // its engines is there.
@@ -173,8 +176,8 @@ class Fleet {
     std::uint64_t last_ordered = 0;
     std::string ordered_from{};
     MoveBy next_move = MoveBy::kv;  // a plan's
-    bool pinned = false;            // an operator's
-    bool parked = false;            // larger than every engine while some are shy
+    bool pinned = false;            // by an operator, or because it cannot move
+    bool parked = false;            // larger than what may be filled of any engine now
   };
   struct PendingMove {
     packing::Move move{};
@@ -194,6 +197,7 @@ class Fleet {
       AQUA_REQUIRES(mu_);
   [[nodiscard]] std::string unlike(const EngineFacts& facts) const AQUA_REQUIRES(mu_);
   void down(Engine& engine) AQUA_REQUIRES(mu_);
+  [[nodiscard]] std::uint64_t pinned_to(packing::EngineId id) const AQUA_REQUIRES(mu_);  // tokens
   void set_capacities() AQUA_REQUIRES(mu_);
   [[nodiscard]] Engine* find(const std::string& name) AQUA_REQUIRES(mu_);
   [[nodiscard]] const Engine* find(packing::EngineId id) const AQUA_REQUIRES(mu_);
@@ -206,6 +210,7 @@ class Fleet {
                     MoveEnd end, const std::string& why) AQUA_REQUIRES(mu_);
   void begin_anew(packing::RequestId id, Request& request) AQUA_REQUIRES(mu_);
   void place(packing::RequestId id, packing::EngineId engine) AQUA_REQUIRES(mu_);
+  void pin(packing::RequestId id, Request& request) AQUA_REQUIRES(mu_);
   void order_move(packing::RequestId id, Request& request, packing::EngineId to, std::uint64_t plan,
                   bool by_tokens) AQUA_REQUIRES(mu_);
   void order(packing::RequestId id, OrderKind kind, packing::EngineId engine,

@@ -74,6 +74,7 @@ class Conversation {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr const char* kNotAllTold = "its tokens were not all told";
   struct Move;
 
   [[nodiscard]] Result<void> arrive(const Alive& alive);

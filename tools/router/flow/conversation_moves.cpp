@@ -40,9 +40,8 @@ bool is_the_clients(int status) {
 
 bool Conversation::goes_on(const std::string& why) {
   if (relay_.passed() == 0 || (asked_.stays.empty() && exact_)) return true;
-  fail({Code::unavailable,
-        concat(why, "; the answer cannot go on elsewhere: ",
-               asked_.stays.empty() ? "its tokens were not all told" : asked_.stays)});
+  fail({Code::unavailable, concat(why, "; the answer cannot go on elsewhere: ",
+                                  asked_.stays.empty() ? kNotAllTold : asked_.stays)});
   return false;
 }
 
