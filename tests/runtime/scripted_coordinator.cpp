@@ -16,6 +16,7 @@
 #include "base/socket/unix_socket.hpp"
 #include "wire/address.hpp"
 #include "wire/clients.hpp"
+#include "wire/groups.hpp"
 #include "wire/problem.hpp"
 #include "wire/slabs.hpp"
 
@@ -189,6 +190,14 @@ ScriptedCoordinator::Reply ScriptedCoordinator::reclaim(const ledger::Ledger::Re
 
 ScriptedCoordinator::Reply ScriptedCoordinator::lease(std::vector<ledger::Grant> grants) {
   return {200, wire::encode(wire::LeaseReply{kEpoch, std::move(grants)})};
+}
+
+ScriptedCoordinator::Reply ScriptedCoordinator::group(const groups::Group& group) {
+  return {200, wire::encode(wire::GroupReply{kEpoch, group})};
+}
+
+ScriptedCoordinator::Reply ScriptedCoordinator::not_found() {
+  return {404, wire::encode(wire::Problem{kEpoch, 404, {Code::not_found, "there is none"}})};
 }
 
 ScriptedCoordinator::Reply ScriptedCoordinator::unavailable() {

@@ -12,6 +12,7 @@
 
 #include "base/mutex.hpp"
 #include "base/unique_fd.hpp"
+#include "groups/types.hpp"
 #include "wire/events.hpp"
 
 namespace aqua::test {
@@ -48,6 +49,9 @@ class ScriptedCoordinator {
   [[nodiscard]] static Reply reclaim(const ledger::Ledger::ReclaimStart& start);
   // An answer to "POST /v1/leases".
   [[nodiscard]] static Reply lease(std::vector<ledger::Grant> grants);
+  // An answer to "POST /v1/groups" and to joining one.
+  [[nodiscard]] static Reply group(const groups::Group& group);
+  [[nodiscard]] static Reply not_found();
   // A refusal by somebody who may do better later.
   [[nodiscard]] static Reply unavailable();
   // Of a request with a key, which may have been done.

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <utility>
 
+#include "aqua/groups.hpp"
 #include "tests/base/code_of.hpp"
 #include "tests/runtime/runtime_fixture.hpp"
 #include "tests/runtime/scripted_coordinator.hpp"
@@ -248,6 +249,38 @@ TEST_F(ScriptedReclaim, EndsWhereNobodyCanTellWhoHoldsTheRest) {
   ASSERT_TRUE(reclaim.ok());
   EXPECT_EQ(code_of(reclaim->wait()), "deadline_exceeded");
   EXPECT_EQ(coordinator.asked(kStatus), 1) << "it was taken to say that nobody holds anything";
+}
+
+class ScriptedGroup : public test::RuntimeFixture {};
+
+// Its last member leaves between what this one asks to create it and to join it.
+TEST_F(ScriptedGroup, ThatEndedBeforeItWasJoinedIsCreatedAnew) {
+  constexpr const char* kCreate = "POST /v1/groups";
+  std::atomic<int> joins{0}, ends{0};
+  groups::Group chat;
+  chat.id = random_id<groups::GroupTag>();
+  chat.name = "chat";
+  chat.creator = random_id<ClientTag>();
+  chat.topology.decode.stages = 2;
+  chat.shape = {.model = "m", .dtype = "f16", .layout = "l"};
+  ScriptedCoordinator coordinator(
+      directory_, [&](const std::string& request) -> std::optional<ScriptedCoordinator::Reply> {
+        if (request == kCreate) return ScriptedCoordinator::group(chat);
+        if (!request.starts_with(kCreate) || !request.ends_with("/join")) return std::nullopt;
+        return ++joins == 1 ? ScriptedCoordinator::not_found() : ScriptedCoordinator::unavailable();
+      });
+  auto engine = open({.device = "emu:1",
+                      .coordinator = coordinator.address(),
+                      .name = "engine",
+                      .host_bytes = 64_MiB});
+  ASSERT_TRUE(engine);
+  auto member = GroupMember::join(*engine, {.name = "chat",
+                                            .decode = {.stages = 2},
+                                            .shape = {.model = "m", .dtype = "f16", .layout = "l"},
+                                            .on_end = [&](const Error&) { ++ends; }});
+  ASSERT_TRUE(member.ok()) << member.error().message;
+  EXPECT_TRUE(coordinator.await(kCreate, 2));
+  EXPECT_EQ(ends, 0);
 }
 
 }  // namespace

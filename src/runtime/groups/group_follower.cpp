@@ -148,7 +148,7 @@ Result<groups::Group> GroupFollower::try_enter() {
     if (stopping_) return Error{Code::cancelled, "group: left"};
   }
   if (options_.observes)
-    return client_.watch_group(*id, std::nullopt, std::chrono::milliseconds{0});
+    return or_again(client_.watch_group(*id, std::nullopt, std::chrono::milliseconds{0}));
   const auto rank = options_.rank ? std::optional(rank_of(*options_.rank)) : std::nullopt;
   auto entered = client_.join_group(*id, {options_.member, shape, rank});
   {
@@ -160,7 +160,12 @@ Result<groups::Group> GroupFollower::try_enter() {
   // Seated elsewhere meanwhile, or back in a term: it is in the group, which is all that counts.
   if (!entered.ok() && entered.error().code == Code::already_exists && joined())
     return client_.watch_group(*id, std::nullopt, std::chrono::milliseconds{0});
-  return entered;
+  return or_again(std::move(entered));
+}
+
+Result<groups::Group> GroupFollower::or_again(Result<groups::Group> entered) const {
+  if (entered.ok() || entered.error().code != Code::not_found || joined()) return entered;
+  return Error{Code::unavailable, std::move(entered).error().message};
 }
 
 Result<void> GroupFollower::follow(groups::Group group) {

@@ -46,6 +46,9 @@ class GroupFollower {
   // The group as it is; an error that repeating would not mend.
   [[nodiscard]] Result<groups::Group> enter();
   [[nodiscard]] Result<groups::Group> try_enter();
+  // Turns not_found into unavailable before the group has been joined: it ended since it was found,
+  // and the next try creates it anew.
+  [[nodiscard]] Result<groups::Group> or_again(Result<groups::Group> entered) const;
   // The group that has been joined.
   [[nodiscard]] std::optional<groups::GroupId> joined() const;
   [[nodiscard]] Result<void> follow(groups::Group group);

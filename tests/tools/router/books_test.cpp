@@ -9,6 +9,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "tests/tools/router/fleet_orders.hpp"
 #include "tests/tools/router/live.hpp"
@@ -51,7 +53,7 @@ class StagedMoves : public ::testing::Test {
     EXPECT_TRUE(fleet_->resume("spare").ok());
     const auto ordered = await(*r2_.mail, OrderKind::move);
     EXPECT_TRUE(ordered && ordered->engine->name == "b");
-    plan_ = ordered ? ordered->plan : 0;
+    first_move_ = ordered.value_or(FleetOrder{});
   }
 
   Guest arrive(const std::string& name, std::uint64_t tokens, const std::string& engine) {
@@ -76,7 +78,7 @@ class StagedMoves : public ::testing::Test {
   }
   // The first move is done, so that the second might begin. No order to move may follow.
   void expect_no_second_move(const std::string& where) {
-    fleet_->move_over(r2_.id, plan_, migration::Kind::tokens, MoveEnd::done);
+    fleet_->move_over(first_move_, migration::Kind::tokens, MoveEnd::done);
     for (const Mail& one : r3_.mail->take(std::chrono::steady_clock::now())) {
       const auto* order = std::get_if<FleetOrder>(&one);
       EXPECT_FALSE(order != nullptr && order->kind == OrderKind::move);
@@ -91,7 +93,7 @@ class StagedMoves : public ::testing::Test {
   std::map<std::string, std::unique_ptr<ScriptedEngine>> engines_;
   std::unique_ptr<Fleet> fleet_;
   Guest r2_, r3_;
-  std::uint64_t plan_ = 0;
+  FleetOrder first_move_{};
 };
 
 TEST_F(StagedMoves, AMoveWhoseSourceHasDiedIsNotBegunFromWhereItsRequestIsNow) {
@@ -101,8 +103,9 @@ TEST_F(StagedMoves, AMoveWhoseSourceHasDiedIsNotBegunFromWhereItsRequestIsNow) {
 
 TEST_F(StagedMoves, AMoveOfARequestThatAnOperatorHasMovedAndThatBeganAnewIsNotBegun) {
   ASSERT_TRUE(fleet_->move("r3", "spare").ok());
-  ASSERT_TRUE(await(*r3_.mail, OrderKind::move));
-  fleet_->move_over(r3_.id, 0, migration::Kind::tokens, MoveEnd::done);
+  const auto by_operator = await(*r3_.mail, OrderKind::move);
+  ASSERT_TRUE(by_operator);
+  fleet_->move_over(*by_operator, migration::Kind::tokens, MoveEnd::done);
   kill("spare");
   expect_no_second_move("c");
 }
@@ -134,7 +137,7 @@ TEST(Books, AnAnswerThatIsGivenAPlaceWhileItGoesOnIsWhereItGoesOn) {
     for (const auto& words : conversation.next(alive).value()) said += words.ids.size();
   }
   ASSERT_EQ(fleet->requests().front().engine, "a");
-  fleet->move_over(packing::RequestId{1}, 0, migration::Kind::tokens, MoveEnd::done);
+  fleet->move_over({.request = packing::RequestId{1}}, migration::Kind::tokens, MoveEnd::done);
   ASSERT_EQ(fleet->requests().front().engine, "b");
   goes_on = true;
   EXPECT_FALSE(conversation.next(alive).value().empty());
@@ -158,6 +161,136 @@ TEST(Books, AnAnswerThatGoesOnAtAnEngineThatIsDownIsCutAndGetsAnotherPlace) {
   EXPECT_TRUE(await(*guest.mail, OrderKind::drop));
   EXPECT_EQ(fleet->requests().front().engine, "a");
   fleet->leave(guest.id);
+}
+
+// The end of the first may be told only once the next plan has ordered another move.
+TEST(Books, AMoveWhoseDestinationHasDiedLeavesTheNextOneAlone) {
+  std::map<std::string, std::unique_ptr<ScriptedEngine>> engines;
+  std::vector<EngineDoor> doors;
+  for (const char* name : {"a", "b", "c"}) {
+    auto& engine = engines[name] = std::make_unique<ScriptedEngine>();
+    doors.push_back(door_of(name, engine->url()));
+  }
+  FleetOptions options;
+  options.health = std::chrono::milliseconds(20);
+  options.epoch = std::chrono::hours(1);
+  const auto fleet = Fleet::open(options, std::move(doors)).value();
+  await_up(*fleet);
+  for (const char* name : {"b", "c"}) ASSERT_TRUE(fleet->drain(name).ok());
+  Guest guest;
+  guest.id = fleet->arrive({.name = "r", .tokens = 10, .mail = guest.mail}).value();
+  ASSERT_TRUE(await(*guest.mail, OrderKind::place));
+  ASSERT_TRUE(fleet->resume("b").ok());
+  ASSERT_TRUE(fleet->drain("a").ok());
+  const auto first = await(*guest.mail, OrderKind::move);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->engine->name, "b");
+  ASSERT_TRUE(fleet->resume("c").ok());
+  engines.at("b").reset();
+  const auto second = await(*guest.mail, OrderKind::move);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->engine->name, "c");
+  fleet->move_over(*first, migration::Kind::tokens, MoveEnd::died, "engine b is gone");
+  EXPECT_EQ(fleet->requests().front().moves_to, "c");
+  fleet->move_over(*second, migration::Kind::tokens, MoveEnd::done);
+  const RequestView now = fleet->requests().front();
+  EXPECT_EQ(now.engine, "c");
+  EXPECT_FALSE(now.by_operator);
+  for (const Mail& one : guest.mail->take(std::chrono::steady_clock::now())) {
+    const auto* order = std::get_if<FleetOrder>(&one);
+    EXPECT_FALSE(order != nullptr && order->kind == OrderKind::place) << "it has its place";
+  }
+  fleet->leave(guest.id);
+}
+
+// Else the answer that grows gives way to the one that was refused.
+TEST(Books, AnEngineThatRestsKeepsAnswersThatGrow) {
+  ScriptedEngine a;
+  a.be({.blocks = "63"});
+  FleetOptions options;
+  options.epoch = std::chrono::milliseconds(20);
+  options.shy = std::chrono::hours(1);
+  const auto fleet = Fleet::open(options, {door_of("a", a.url())}).value();
+  await_up(*fleet);
+  Guest r1, r2;
+  r1.id = fleet->arrive({.name = "r1", .tokens = 208, .mail = r1.mail}).value();
+  r2.id = fleet->arrive({.name = "r2", .tokens = 112, .mail = r2.mail}).value();
+  for (Guest* guest : {&r1, &r2}) ASSERT_TRUE(await(*guest->mail, OrderKind::place));
+  r2.id = fleet->again(r2.id, "a", FaultKind::refused, "it has no room");
+  r1.mail->held_tokens = 240;
+  const std::uint64_t before = fleet->counts().plans;
+  ASSERT_TRUE(becomes([&] { return fleet->counts().plans > before + 1; }));
+  for (const Guest* guest : {&r1, &r2}) {
+    for (const Mail& one : guest->mail->take(std::chrono::steady_clock::now()))
+      EXPECT_FALSE(std::holds_alternative<FleetOrder>(one));
+  }
+  EXPECT_EQ(fleet->counts().waiting, 1U);
+  for (const Guest* guest : {&r1, &r2}) fleet->leave(guest->id);
+}
+
+// Answers that cannot move: their engine has 1008 tokens, and the packer does not know them.
+class Stays : public ::testing::Test {
+ protected:
+  Stays() {
+    for (ScriptedEngine* engine : {&a_, &b_}) engine->be({.blocks = "63"});
+    FleetOptions options;
+    options.epoch = std::chrono::milliseconds(20);
+    fleet_ = Fleet::open(options, {door_of("a", a_.url()), door_of("b", b_.url())}).value();
+    await_up(*fleet_);
+    EXPECT_TRUE(fleet_->drain("b").ok());
+  }
+  Guest arrive(std::uint64_t tokens, const std::string& stays = {}) {
+    Guest guest;
+    guest.id =
+        fleet_->arrive({.name = "r", .stays = stays, .tokens = tokens, .mail = guest.mail}).value();
+    EXPECT_TRUE(await(*guest.mail, OrderKind::place));
+    return guest;
+  }
+
+  ScriptedEngine a_, b_;
+  std::unique_ptr<Fleet> fleet_;
+};
+
+TEST_F(Stays, AnAnswerThatCannotMoveIsNotDroppedThoughItCameLast) {
+  const Guest first = arrive(300), second = arrive(150), last = arrive(440, "tools");
+  EXPECT_FALSE(fleet_->requests().back().by_operator);
+  first.mail->held_tokens = 500;
+  EXPECT_TRUE(await(*second.mail, OrderKind::drop));
+  for (const Mail& one : last.mail->take(std::chrono::steady_clock::now()))
+    EXPECT_FALSE(std::holds_alternative<FleetOrder>(one));
+}
+
+TEST_F(Stays, AnotherOneMovesWhereTheFirstChoiceCannot) {
+  const Guest smaller = arrive(300, "tools"), larger = arrive(600);
+  ASSERT_TRUE(fleet_->resume("b").ok());
+  larger.mail->held_tokens = 700;
+  EXPECT_TRUE(await(*larger.mail, OrderKind::move));
+}
+
+TEST_F(Stays, AnAnswerThatHasLostItsIdsIsLeftWhereItIs) {
+  const Guest smaller = arrive(300), larger = arrive(600);
+  fleet_->stays(smaller.id, "its tokens were not all told");
+  ASSERT_TRUE(fleet_->resume("b").ok());
+  larger.mail->held_tokens = 700;
+  EXPECT_TRUE(await(*larger.mail, OrderKind::move));
+}
+
+TEST_F(Stays, ARequestThatHasNoRoomBesideThemWaits) {
+  const Guest one = arrive(600, "tools");
+  Guest large;
+  const auto id = fleet_->arrive({.name = "large", .tokens = 700, .mail = large.mail});
+  ASSERT_TRUE(id.ok()) << id.error().message;
+  fleet_->leave(one.id);
+  EXPECT_TRUE(await(*large.mail, OrderKind::place));
+}
+
+TEST_F(Stays, TheirEngineIsNotUsedAgainWhileItHoldsThem) {
+  const Guest one = arrive(300, "tools");
+  EXPECT_EQ(fleet_->engines().at(0).held_tokens, 300U);
+  ASSERT_TRUE(fleet_->drain("a").ok());
+  EXPECT_EQ(fleet_->resume("a").error().code, Code::failed_precondition);
+  fleet_->leave(one.id);
+  EXPECT_TRUE(fleet_->resume("a").ok());
 }
 
 }  // namespace

@@ -29,6 +29,14 @@ packing::RequestId begun_on_a(Fleet& fleet, const std::shared_ptr<Mailbox>& mail
   return id;
 }
 
+// An operator's order to move "r".
+FleetOrder order_move(Fleet& fleet, Mailbox& mail, const std::string& engine) {
+  EXPECT_TRUE(fleet.move("r", engine).ok());
+  const auto ordered = await(mail, OrderKind::move);
+  EXPECT_TRUE(ordered);
+  return ordered.value_or(FleetOrder{});
+}
+
 // The heir's first token and its engine's end may reach a request's mailbox in this order, the
 // fleet in the other.
 TEST(Fleet, AMoveThatWasDoneWhenItsDestinationWentDownGetsAnotherPlace) {
@@ -39,11 +47,10 @@ TEST(Fleet, AMoveThatWasDoneWhenItsDestinationWentDownGetsAnotherPlace) {
   const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b->url())}).value();
   auto mail = std::make_shared<Mailbox>(100);
   const auto id = begun_on_a(*fleet, mail);
-  ASSERT_TRUE(fleet->move("r", "b").ok());
-  ASSERT_TRUE(await(*mail, OrderKind::move));
+  const FleetOrder ordered = order_move(*fleet, *mail, "b");
   b.reset();
   ASSERT_TRUE(await(*mail, OrderKind::gone));
-  fleet->move_over(id, 0, migration::Kind::tokens, MoveEnd::done);
+  fleet->move_over(ordered, migration::Kind::tokens, MoveEnd::done);
   const auto again = await(*mail, OrderKind::place);
   ASSERT_TRUE(again) << "else it waits for ever";
   EXPECT_EQ(again->request, id);
@@ -62,11 +69,10 @@ TEST(Fleet, ARequestThatGoesOnWhereItsKvIsIsLeftThere) {
   const auto fleet = Fleet::open(options, {door_of("a", a->url()), door_of("b", b.url())}).value();
   auto mail = std::make_shared<Mailbox>(100);
   const auto id = begun_on_a(*fleet, mail);
-  ASSERT_TRUE(fleet->move("r", "b").ok());
-  ASSERT_TRUE(await(*mail, OrderKind::move));
+  const FleetOrder ordered = order_move(*fleet, *mail, "b");
   a.reset();
   ASSERT_TRUE(await(*mail, OrderKind::gone));
-  fleet->move_over(id, 0, migration::Kind::kv, MoveEnd::died);
+  fleet->move_over(ordered, migration::Kind::kv, MoveEnd::died);
   fleet->goes_on_at(id, "b");
   const auto requests = fleet->requests();
   ASSERT_EQ(requests.size(), 1U);
@@ -89,9 +95,8 @@ TEST(Fleet, ARequestThatAnOperatorMovedLeavesAnEngineThatIsSilent) {
   const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b.url())}).value();
   auto mail = std::make_shared<Mailbox>(100), others = std::make_shared<Mailbox>(100);
   const auto id = begun_on_a(*fleet, mail);
-  ASSERT_TRUE(fleet->move("r", "b").ok());
-  ASSERT_TRUE(await(*mail, OrderKind::move));
-  fleet->move_over(id, 0, migration::Kind::tokens, MoveEnd::done);
+  const FleetOrder ordered = order_move(*fleet, *mail, "b");
+  fleet->move_over(ordered, migration::Kind::tokens, MoveEnd::done);
   ASSERT_TRUE(fleet->drain("a").ok());
   const auto other = fleet->arrive({.name = "other", .tokens = 10, .mail = others}).value();
   ASSERT_TRUE(await(*others, OrderKind::place));
@@ -118,28 +123,28 @@ TEST(Fleet, APlanMovesARequestByTokensAfterItsMoveByKvHasFailedForGood) {
   const auto by_kv = await(*mail, OrderKind::move);
   ASSERT_TRUE(by_kv);
   EXPECT_FALSE(by_kv->by_tokens);
-  std::uint64_t waits = by_kv->plan;
+  FleetOrder waits = *by_kv;
   for (int times = 0; times < 3; ++times) {
-    fleet->move_over(id, waits, migration::Kind::kv, MoveEnd::not_yet, "it did not begin", false);
+    fleet->move_over(waits, migration::Kind::kv, MoveEnd::not_yet, "it did not begin", false);
     const auto later = await(*mail, OrderKind::move);
     ASSERT_TRUE(later);
     EXPECT_FALSE(later->by_tokens) << "that it did not begin says nothing";
-    waits = later->plan;
+    waits = *later;
   }
   EXPECT_TRUE(fleet->last_moves().empty()) << "nothing has moved";
   EXPECT_EQ(fleet->counts().moves.failed(migration::Kind::kv), 0U);
   EXPECT_EQ(fleet->requests().front().move_failed, "it did not begin");
-  fleet->move_over(id, waits, migration::Kind::kv, MoveEnd::not_yet);
+  fleet->move_over(waits, migration::Kind::kv, MoveEnd::not_yet);
   const auto soon = await(*mail, OrderKind::move);
   ASSERT_TRUE(soon);
   EXPECT_FALSE(soon->by_tokens) << "what passes is tried again";
   EXPECT_EQ(fleet->requests().front().failed_as, "not_yet");
   EXPECT_EQ(fleet->counts().moves.failed(migration::Kind::kv), 1U);
-  fleet->move_over(id, soon->plan, migration::Kind::kv, MoveEnd::no_pool, "the keeper is away");
+  fleet->move_over(*soon, migration::Kind::kv, MoveEnd::no_pool, "the keeper is away");
   const auto again = await(*mail, OrderKind::move);
   ASSERT_TRUE(again);
   EXPECT_TRUE(again->by_tokens);
-  fleet->move_over(id, again->plan, migration::Kind::tokens, MoveEnd::done);
+  fleet->move_over(*again, migration::Kind::tokens, MoveEnd::done);
   ASSERT_TRUE(fleet->resume("a").ok());
   ASSERT_TRUE(fleet->drain("b").ok());
   const auto back = await(*mail, OrderKind::move);
@@ -161,17 +166,13 @@ TEST(Fleet, ThatAnEnginesPoolIsAwayOrBackIsHeardWithItsHealth) {
   b.be({.pool = R"({"pool":"p","role":"b","away":true})"});
   ASSERT_TRUE(becomes([&] { return fleet->engines().at(1).pool_away; }));
   EXPECT_EQ(fleet->engines().at(1).state, "up");
-  ASSERT_TRUE(fleet->move("r", "b").ok());
-  const auto without = await(*mail, OrderKind::move);
-  ASSERT_TRUE(without);
-  EXPECT_TRUE(without->by_tokens);
-  fleet->move_over(id, 0, migration::Kind::tokens, MoveEnd::done);
+  const FleetOrder without = order_move(*fleet, *mail, "b");
+  EXPECT_TRUE(without.by_tokens);
+  fleet->move_over(without, migration::Kind::tokens, MoveEnd::done);
   b.be({.pool = R"({"pool":"p","role":"b"})"});
   ASSERT_TRUE(becomes([&] { return !fleet->engines().at(1).pool_away; }));
-  ASSERT_TRUE(fleet->move("r", "a").ok());
-  const auto back = await(*mail, OrderKind::move);
-  ASSERT_TRUE(back);
-  EXPECT_FALSE(back->by_tokens);
+  const FleetOrder back = order_move(*fleet, *mail, "a");
+  EXPECT_FALSE(back.by_tokens);
   fleet->leave(id);
 }
 
@@ -237,10 +238,10 @@ TEST(Fleet, AMoveThatIsOverIsShownWithItsReason) {
   const auto fleet = Fleet::open({}, {door_of("a", a.url()), door_of("b", b.url())}).value();
   auto mail = std::make_shared<Mailbox>(100);
   const auto id = begun_on_a(*fleet, mail);
-  ASSERT_TRUE(fleet->move("r", "b").ok());
-  fleet->move_over(id, 0, migration::Kind::kv, MoveEnd::no_room, "engine b: it has no room");
-  ASSERT_TRUE(fleet->move("r", "b").ok());
-  fleet->move_over(id, 0, migration::Kind::kv, MoveEnd::ended, "not asked for");
+  const FleetOrder refused = order_move(*fleet, *mail, "b");
+  fleet->move_over(refused, migration::Kind::kv, MoveEnd::no_room, "engine b: it has no room");
+  const FleetOrder given_up = order_move(*fleet, *mail, "b");
+  fleet->move_over(given_up, migration::Kind::kv, MoveEnd::ended, "not asked for");
   const auto moves = fleet->last_moves();
   ASSERT_EQ(moves.size(), 2U);
   EXPECT_GT(moves[0].number, moves[1].number);
@@ -271,10 +272,10 @@ TEST(Fleet, AMoveIsShownWithBothEnginesThoughOneHasGoneDown) {
   const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b->url())}).value();
   auto mail = std::make_shared<Mailbox>(100);
   const auto id = begun_on_a(*fleet, mail);
-  ASSERT_TRUE(fleet->move("r", "b").ok());
+  const FleetOrder ordered = order_move(*fleet, *mail, "b");
   b.reset();
   ASSERT_TRUE(await(*mail, OrderKind::gone));
-  fleet->move_over(id, 0, migration::Kind::tokens, MoveEnd::died, "engine b is gone");
+  fleet->move_over(ordered, migration::Kind::tokens, MoveEnd::died, "engine b is gone");
   const auto moves = fleet->last_moves();
   ASSERT_EQ(moves.size(), 1U);
   EXPECT_EQ(moves[0].from, "a");

@@ -57,12 +57,13 @@ Fleet::~Fleet() {
 }
 
 void Fleet::order(RequestId id, OrderKind kind, EngineId engine, std::uint64_t plan,
-                  bool by_tokens) {
+                  std::uint64_t move, bool by_tokens) {
   const Engine* found = find(engine);
   requests_.at(id).who.mail->post(FleetOrder{.kind = kind,
                                              .request = id,
                                              .engine = found == nullptr ? nullptr : found->door,
                                              .plan = plan,
+                                             .move = move,
                                              .by_tokens = by_tokens});
 }
 
@@ -71,16 +72,26 @@ void Fleet::place(RequestId id, EngineId engine) {
   request.at = engine;
   request.to = packing::no_engine;
   order(id, OrderKind::place, engine);
+  if (request.who.stays.empty()) return;
+  pin(id, request);
+  set_capacities();
+}
+
+// The packer knows it no more: plans leave it where it is.
+void Fleet::pin(RequestId id, Request& request) {
+  if (!request.pinned && !request.parked) (void)packer_->ended(id);
+  request.pinned = true;
+  request.parked = false;
 }
 
 // By KV, unless `by_tokens`, where the engines can hand it over now.
 void Fleet::order_move(RequestId id, Request& request, EngineId to, std::uint64_t plan,
                        bool by_tokens) {
   request.to = to;
-  request.ordered = Clock::now();
+  request.last_ordered = ++last_move_;
   request.ordered_from = name_of(request.at);
-  request.ordered_to = name_of(to);
-  order(id, OrderKind::move, to, plan, by_tokens || !share_a_pool_now(request.at, to));
+  order(id, OrderKind::move, to, plan, request.last_ordered,
+        by_tokens || !share_a_pool_now(request.at, to));
 }
 
 // Has the packer place it. Nothing has changed after an error.
@@ -97,11 +108,13 @@ Result<void> Fleet::settle(RequestId id, Request& request) {
     if (placed->engine != packing::no_engine) place(id, placed->engine);
     return {};
   }
-  const auto now = Clock::now();
-  const bool some_shy = std::ranges::any_of(
-      engines_, [&](const auto& entry) { return entry.second.shy_until > now; });
   if (placed.error().code != Code::resource_exhausted) return std::move(placed).error();
-  if (!some_shy) {
+  // An engine that rests, or has pinned requests, may have room for it later.
+  const bool later = std::ranges::any_of(engines_, [&](const auto& entry) {
+    const Engine& engine = entry.second;
+    return engine.door && engine.set < engine.told && request.who.tokens <= engine.told;
+  });
+  if (!later) {
     return Error{Code::invalid_argument, concat("its ", request.who.tokens,
                                                 " tokens are more than any engine has room for")};
   }
@@ -137,22 +150,15 @@ Result<RequestId> Fleet::arrive(Newcomer newcomer) {
   return id;
 }
 
-void Fleet::blame(Engine& engine, RequestId request, FaultKind kind, const std::string& why) {
+void Fleet::blame(Engine& engine, FaultKind kind, const std::string& why) {
   ++engine.faults[static_cast<std::size_t>(kind)];
   engine.fault = why;
-  if (!engine.door) return;
-  const auto status = packer_->engine(engine.id);
-  const auto own = packer_->request(request);
-  const bool here = own.ok() && (own->engine == engine.id || own->from == engine.id);
-  const std::uint64_t held = status.ok() ? status->held_tokens : 0;
-  engine.shy_tokens = held - (here ? std::min(held, own->own_tokens) : 0);
-  engine.shy_until = Clock::now() + options_.shy;
+  if (engine.door) engine.shy_until = Clock::now() + options_.shy;
 }
 
-void Fleet::fault(RequestId request, const std::string& name, FaultKind kind,
-                  const std::string& why) {
+void Fleet::fault(const std::string& name, FaultKind kind, const std::string& why) {
   const MutexLock lock(mu_);
-  if (Engine* engine = find(name); engine != nullptr) blame(*engine, request, kind, why);
+  if (Engine* engine = find(name); engine != nullptr) blame(*engine, kind, why);
   set_capacities();
 }
 
@@ -160,7 +166,7 @@ RequestId Fleet::again(RequestId old, const std::string& name, FaultKind kind,
                        const std::string& why) {
   const MutexLock lock(mu_);
   ++counts_.recoveries;
-  if (Engine* engine = find(name); engine != nullptr) blame(*engine, old, kind, why);
+  if (Engine* engine = find(name); engine != nullptr) blame(*engine, kind, why);
   const auto found = requests_.find(old);
   Request request = std::move(found->second);
   requests_.erase(found);
@@ -178,49 +184,51 @@ RequestId Fleet::again(RequestId old, const std::string& name, FaultKind kind,
   return id;
 }
 
-void Fleet::keep_in_list(const Request& request, std::uint64_t plan, migration::Kind kind,
+void Fleet::keep_in_list(const Request& request, const FleetOrder& order, migration::Kind kind,
                          MoveEnd end, const std::string& why) {
-  const auto took = Clock::now() - request.ordered;
+  const auto took = Clock::now() - order.ordered;
   last_moves_.push_front({.number = ++moves_over_,
                           .request = request.who.name,
                           .from = request.ordered_from,
-                          .to = request.ordered_to,
+                          .to = order.engine ? order.engine->name : "",
                           .why = is_failure(end) ? why : "",
                           .kind = kind,
                           .end = end,
-                          .by_operator = plan == 0,
+                          .by_operator = order.plan == 0,
                           .took = std::chrono::duration_cast<std::chrono::milliseconds>(took),
                           .at = std::chrono::system_clock::now()});
   if (last_moves_.size() > kLastMoves) last_moves_.pop_back();
 }
 
-void Fleet::move_over(RequestId id, std::uint64_t plan, migration::Kind kind, MoveEnd end,
+void Fleet::move_over(const FleetOrder& order, migration::Kind kind, MoveEnd end,
                       const std::string& why, bool begun) {
+  const RequestId id = order.request;
+  const std::uint64_t plan = order.plan;
   const bool done = end == MoveEnd::done;
   // The next plan gives the order again, and none of it is a move: dozens in a second would hide
   // those that were.
   const bool waited = !begun && plan != 0 && end == MoveEnd::not_yet;
   const MutexLock lock(mu_);
   if (!waited) counts_.moves.add(kind, end);
-  moving_.erase(id);
   const auto found = requests_.find(id);
   if (found != requests_.end()) {
     Request& request = found->second;
-    if (!waited) keep_in_list(request, plan, kind, end, why);
+    const bool last = order.move == request.last_ordered;
+    if (!waited) keep_in_list(request, order, kind, end, why);
     request.move_failed = is_failure(end) ? why : "";
     request.last_move = end;
     if (begun) request.next_move = next_by(request.next_move, kind, end);
-    if (plan == 0 && done && !request.pinned) {
-      (void)packer_->ended(id);
-      request.pinned = true;
-    }
+    if (plan == 0 && done) pin(id, request);
     if (plan != 0) (void)(done ? packer_->moved(id, plan) : packer_->failed(id, plan));
-    if (done && request.to == packing::no_engine) {
+    if (done && (!last || request.to == packing::no_engine)) {
       begin_anew(id, request);  // the destination went down before its move was told to be done
     } else if (done) {
       request.at = request.to;
     }
-    request.to = packing::no_engine;
+    if (done || last) {  // else the later move goes on
+      moving_.erase(id);
+      request.to = packing::no_engine;
+    }
     set_capacities();
   }
   begin_moves();
@@ -234,9 +242,7 @@ void Fleet::goes_on_at(RequestId id, const std::string& name) {
   const auto found = requests_.find(id);
   if (found == requests_.end() || engine == nullptr) return;
   Request& request = found->second;
-  if (!request.pinned && !request.parked) (void)packer_->ended(id);
-  request.pinned = true;
-  request.parked = false;
+  pin(id, request);
   request.at = engine->id;
   request.to = packing::no_engine;
   // The engine has gone down meanwhile. down() has told those requests that were known to be on it,
@@ -249,13 +255,24 @@ void Fleet::goes_on_at(RequestId id, const std::string& name) {
   begin_moves();
 }
 
+void Fleet::stays(RequestId id, const std::string& why) {
+  const MutexLock lock(mu_);
+  const auto found = requests_.find(id);
+  if (found == requests_.end()) return;
+  found->second.who.stays = why;
+  if (found->second.at != packing::no_engine) pin(id, found->second);
+  set_capacities();
+}
+
 void Fleet::leave(RequestId id) {
   const MutexLock lock(mu_);
   const auto found = requests_.find(id);
   if (found == requests_.end()) return;
-  if (!found->second.pinned && !found->second.parked) (void)packer_->ended(id);
+  const bool pinned = found->second.pinned;
+  if (!pinned && !found->second.parked) (void)packer_->ended(id);
   requests_.erase(found);
   moving_.erase(id);
+  if (pinned) set_capacities();
   begin_moves();
 }
 
@@ -290,7 +307,7 @@ std::vector<RequestView> Fleet::requests() const {
          .engine = name_of(request.at),
          .moves_to = name_of(request.to),
          .tokens = std::max(request.who.tokens, request.who.mail->held_tokens.load()),
-         .by_operator = request.pinned,
+         .by_operator = request.pinned && request.who.stays.empty(),
          .stays = request.who.stays,
          .move_failed = request.move_failed,
          .failed_as = is_failure(request.last_move) ? router::name_of(request.last_move) : ""});

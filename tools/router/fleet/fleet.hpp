@@ -4,12 +4,13 @@
 // posts its orders to the requests' mailboxes.
 //
 // What an engine says of its capacity is believed until it refuses a request or breaks one off:
-// then it gets nothing more for a while (`shy`), and is asked to take no more than it held then.
+// then it gets nothing more for a while (`shy`), and keeps what it has, which may grow.
 // Silence is no death, but nobody waits for it: an engine that misses its health checks is down,
 // and its requests are continued elsewhere under higher turns. What it still says is not heard.
 //
-// A request that an operator has moved stays where he has moved it (`pinned`): the packer does not
-// know it any more, and what it holds is taken off the capacity of its engine.
+// A request that an operator has moved stays where he has moved it (`pinned`), and one that cannot
+// move stays at its first place: the packer does not know it any more, and what it holds is taken
+// off the capacity of its engine.
 //
 // Threads: every method may be called concurrently. One of its own makes the plans, one for each
 //          engine watches its health.
@@ -59,7 +60,7 @@ struct EngineView {
   std::string pool{};               // of KV, that it hands over; "": none
   bool pool_away = false;           // its keeper is
   std::uint64_t told_tokens = 0;    // of KV, as it says; 0: never seen
-  std::uint64_t usable_tokens = 0;  // as the packer may fill it now
+  std::uint64_t usable_tokens = 0;  // that may be filled now
   std::uint64_t held_tokens = 0;    // of requests on it, both ends of moves
   std::uint64_t requests = 0;
   std::array<std::uint64_t, kFaultNames.size()> faults{};
@@ -115,19 +116,21 @@ class Fleet {
   // leaves. Answers the number that the request has from now on: orders by the old one are void.
   [[nodiscard]] packing::RequestId again(packing::RequestId request, const std::string& engine,
                                          FaultKind kind, const std::string& why);
-  // Counts a fault of `engine`, where a move of the request to it has failed. Does not end the
-  // move: move_over() does.
-  void fault(packing::RequestId request, const std::string& engine, FaultKind kind,
-             const std::string& why);
-  // The move by `plan` is over; 0: an operator's. `kind`: as it was made, or meant to be. `why` it
+  // Counts a fault of `engine`, where a move to it has failed. Does not end the move: move_over()
+  // does.
+  void fault(const std::string& engine, FaultKind kind, const std::string& why);
+  // The move that `order` asked for is over. `kind`: as it was made, or meant to be. `why` it
   // failed, for operators. `begun`: false where it only waited for the answer's first token, which
   // says nothing against moves by KV. A plan's that waited for it in vain (not_yet) is told of the
-  // request alone: it is neither counted nor among the last moves.
-  void move_over(packing::RequestId request, std::uint64_t plan, migration::Kind kind, MoveEnd end,
+  // request alone: it is neither counted nor among the last moves. A later move may have been
+  // ordered by then, where an engine went down: it goes on unless this one is done.
+  void move_over(const FleetOrder& order, migration::Kind kind, MoveEnd end,
                  const std::string& why = {}, bool begun = true);
   // The request's engine has died, and it goes on at `engine`, which had its KV or spoke already:
   // plans leave it there.
   void goes_on_at(packing::RequestId request, const std::string& engine);
+  // It cannot move from now on, for this reason.
+  void stays(packing::RequestId request, const std::string& why);
   void leave(packing::RequestId request);
   // Parcels of the request that wait in a pool, of moves up to this turn, are ended by whichever of
   // its engines is there.
@@ -158,7 +161,6 @@ class Fleet {
     std::shared_ptr<const EngineDoor> door{};  // while it is up
     packing::EngineId id{};
     std::uint64_t told = 0, set = 0;  // tokens: as it says; as the packer has it
-    std::uint64_t shy_tokens = 0;
     Clock::time_point shy_until{};
     bool draining = false;
     unsigned missed = 0;
@@ -170,12 +172,12 @@ class Fleet {
     packing::EngineId at{}, to{};
     std::string move_failed{};
     MoveEnd last_move = MoveEnd::done;
-    // Its last move. The engines' names are kept: `at` and `to` are cleared where one goes down.
-    Clock::time_point ordered{};
-    std::string ordered_from{}, ordered_to{};
+    // The move that was ordered last. The name is kept: `at` is cleared where its engine goes down.
+    std::uint64_t last_ordered = 0;
+    std::string ordered_from{};
     MoveBy next_move = MoveBy::kv;  // a plan's
-    bool pinned = false;            // an operator's
-    bool parked = false;            // larger than every engine while some are shy
+    bool pinned = false;            // by an operator, or because it cannot move
+    bool parked = false;            // larger than what may be filled of any engine now
   };
   struct PendingMove {
     packing::Move move{};
@@ -195,23 +197,25 @@ class Fleet {
       AQUA_REQUIRES(mu_);
   [[nodiscard]] std::string unlike(const EngineFacts& facts) const AQUA_REQUIRES(mu_);
   void down(Engine& engine) AQUA_REQUIRES(mu_);
+  [[nodiscard]] std::uint64_t pinned_to(packing::EngineId id) const AQUA_REQUIRES(mu_);  // tokens
   void set_capacities() AQUA_REQUIRES(mu_);
   [[nodiscard]] Engine* find(const std::string& name) AQUA_REQUIRES(mu_);
   [[nodiscard]] const Engine* find(packing::EngineId id) const AQUA_REQUIRES(mu_);
   [[nodiscard]] std::string name_of(packing::EngineId id) const AQUA_REQUIRES(mu_);  // "": none
 
   // fleet.cpp
-  void blame(Engine& engine, packing::RequestId request, FaultKind kind, const std::string& why)
-      AQUA_REQUIRES(mu_);
+  void blame(Engine& engine, FaultKind kind, const std::string& why) AQUA_REQUIRES(mu_);
   [[nodiscard]] Result<void> settle(packing::RequestId id, Request& request) AQUA_REQUIRES(mu_);
-  void keep_in_list(const Request& request, std::uint64_t plan, migration::Kind kind, MoveEnd end,
-                    const std::string& why) AQUA_REQUIRES(mu_);
+  void keep_in_list(const Request& request, const FleetOrder& order, migration::Kind kind,
+                    MoveEnd end, const std::string& why) AQUA_REQUIRES(mu_);
   void begin_anew(packing::RequestId id, Request& request) AQUA_REQUIRES(mu_);
   void place(packing::RequestId id, packing::EngineId engine) AQUA_REQUIRES(mu_);
+  void pin(packing::RequestId id, Request& request) AQUA_REQUIRES(mu_);
   void order_move(packing::RequestId id, Request& request, packing::EngineId to, std::uint64_t plan,
                   bool by_tokens) AQUA_REQUIRES(mu_);
   void order(packing::RequestId id, OrderKind kind, packing::EngineId engine,
-             std::uint64_t plan = 0, bool by_tokens = false) AQUA_REQUIRES(mu_);
+             std::uint64_t plan = 0, std::uint64_t move = 0, bool by_tokens = false)
+      AQUA_REQUIRES(mu_);
 
   // fleet_plans.cpp
   void plan_for_ever(const std::stop_token& stop);
@@ -236,7 +240,8 @@ class Fleet {
   std::vector<TokenId> fingerprint_ AQUA_GUARDED_BY(mu_);
   std::shared_ptr<const EngineDoor> first_ AQUA_GUARDED_BY(mu_);  // that told of the model
   std::uint64_t last_request_ AQUA_GUARDED_BY(mu_) = 0;
-  std::size_t last_asked_ AQUA_GUARDED_BY(mu_) = 0;  // by any()
+  std::uint64_t last_move_ AQUA_GUARDED_BY(mu_) = 0;  // that was ordered
+  std::size_t last_asked_ AQUA_GUARDED_BY(mu_) = 0;   // by any()
   FleetCounts counts_ AQUA_GUARDED_BY(mu_);
   std::vector<std::jthread> threads_;
   Sweeps sweeps_;

@@ -147,19 +147,25 @@ void Fleet::down(Engine& engine) {
   changed_.notify_all();
 }
 
+std::uint64_t Fleet::pinned_to(EngineId id) const {
+  std::uint64_t tokens = 0;
+  for (const auto& [unused, request] : requests_) {
+    if (request.pinned && request.at == id)
+      tokens += std::max(request.who.tokens, request.who.mail->held_tokens.load());
+  }
+  return tokens;
+}
+
 // Tells the packer what it may fill, where that has changed.
 void Fleet::set_capacities() {
   const auto now = Clock::now();
   for (auto& [id, engine] : engines_) {
     if (!engine.door) continue;
-    std::uint64_t pinned = 0;
-    for (const auto& [unused, request] : requests_) {
-      if (request.pinned && request.at == id) pinned += request.who.mail->held_tokens;
-    }
-    std::uint64_t room = engine.told - std::min(engine.told, pinned);
+    std::uint64_t room = engine.told - std::min(engine.told, pinned_to(id));
     if (engine.shy_until > now) {
       // What it holds stays, with the watermark above it: nothing is to move away because of this.
-      const double held = static_cast<double>(engine.shy_tokens);
+      const auto status = packer_->engine(id);
+      const double held = status.ok() ? static_cast<double>(status->held_tokens) : 0;
       room = std::min(
           room, static_cast<std::uint64_t>(std::ceil(held / (1 - options_.packing.watermark))));
     }
@@ -233,6 +239,8 @@ Result<void> Fleet::resume(const std::string& name) {
   if (engine == nullptr) return Error{Code::not_found, concat("no engine is called ", name)};
   if (!engine->draining) return Error{Code::failed_precondition, concat(name, " does not drain")};
   if (engine->door) {
+    if (pinned_to(engine->id) > 0)
+      return Error{Code::failed_precondition, concat(name, " holds requests still")};
     AQUA_TRY(packer_->gone(engine->id));
     AQUA_TRY(packer_->join({.id = engine->id, .kv_tokens = engine->set}));
   }
@@ -260,8 +268,8 @@ std::vector<EngineView> Fleet::engines() const {
       view.pool = engine.door->kv.pool;
       view.pool_away = engine.door->kv.away;
       if (const auto status = packer_->engine(id); status.ok()) {
-        view.usable_tokens = status->usable_tokens;
-        view.held_tokens = status->held_tokens;
+        view.usable_tokens = status->usable_tokens + pinned_to(id);
+        view.held_tokens = status->held_tokens + pinned_to(id);
       }
     }
     for (const auto& [unused, request] : requests_) view.requests += request.at == id;

@@ -27,6 +27,7 @@ void Fleet::plan() {
       (void)packer_->grew(id, std::max(request.who.tokens, request.who.mail->held_tokens.load()));
     }
   }
+  set_capacities();  // engines that rest hold more now
   carry_out(packer_->epoch());
 }
 
@@ -78,7 +79,7 @@ void Fleet::begin_move(const PendingMove& pending) {
   const Engine* to = find(move.to);
   const bool there = to != nullptr && to->door != nullptr;
   const bool busy = request.to != packing::no_engine || request.pinned || request.parked;
-  if (!there || busy || (!request.who.stays.empty() && !move.dropped)) {
+  if (!there || busy) {
     (void)packer_->failed(move.request, pending.plan);
     return;
   }

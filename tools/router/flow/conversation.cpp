@@ -151,7 +151,7 @@ void Conversation::say(Piece& piece) {
   if (std::exchange(pauses_, false)) counters_.paused(migration::Kind::kv, Clock::now() - said_);
   said_ = Clock::now();
   counters_.tokens += piece.count;
-  exact_ = exact_ && piece.whole();
+  if (!piece.whole() && std::exchange(exact_, false)) fleet_.stays(id_, kNotAllTold);
   said_tokens_ += piece.count;
   answer_.insert(answer_.end(), piece.ids.begin(), piece.ids.end());
   mail_->held_tokens = prompt_.size() + said_tokens_;

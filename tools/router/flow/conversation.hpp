@@ -74,6 +74,7 @@ class Conversation {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr const char* kNotAllTold = "its tokens were not all told";
   struct Move;
 
   [[nodiscard]] Result<void> arrive(const Alive& alive);
@@ -141,10 +142,8 @@ class Conversation {
   std::vector<std::unique_ptr<Attempt>> cut_{};  // their threads may still be ending
   std::map<const EngineDoor*, std::unique_ptr<Errands>> errands_{};  // by whom they tell
   struct Move {
-    std::shared_ptr<const EngineDoor> engine{};
-    std::uint64_t plan = 0;
+    FleetOrder order{};
     Clock::time_point until{};
-    Clock::time_point begun{};  // when it was ordered
     migration::Kind kind = migration::Kind::tokens;
     MoveEnd end = MoveEnd::too_late;       // where it is not done
     std::string why = "it took too long";  // where it fails

@@ -43,7 +43,8 @@ void Conversation::handle(EngineWord& said) {
       return;
     case MoveWord::What::failed:
       if (!destination) return;
-      blame_move(move_->engine->name, said.word.reason.value_or(MoveEnd::refused), said.word.why);
+      blame_move(move_->order.engine->name, said.word.reason.value_or(MoveEnd::refused),
+                 said.word.why);
       return tell(RouterEvent::failed);
     case MoveWord::What::reported:
       if (!source) return;
@@ -62,15 +63,15 @@ void Conversation::order_source() {
   move_->until = Clock::now() + options_.hold;
   const Turn source = move_->source, move = move_->destination;
   errands_to(move_->source_engine)
-      .post(
-          move_order({name_, source}, move_->engine->kv, move, move_->answered, move_->room_tokens),
-          [mail = mail_, heard = move_->heard, move](const Result<void>& done) {
-            if (done.ok()) {
-              *heard = true;
-            } else {
-              mail->post(OrderUnheard{move, done.error()});
-            }
-          });
+      .post(move_order({name_, source}, move_->order.engine->kv, move, move_->answered,
+                       move_->room_tokens),
+            [mail = mail_, heard = move_->heard, move](const Result<void>& done) {
+              if (done.ok()) {
+                *heard = true;
+              } else {
+                mail->post(OrderUnheard{move, done.error()});
+              }
+            });
 }
 
 // The source may have the order to move all the same, and wait for the word of who speaks. It is
@@ -146,7 +147,7 @@ void Conversation::send(Turn to, EngineCall call, std::function<Mail(const Error
 }
 
 void Conversation::sweep(const Move& move) {
-  fleet_.sweep(move.engine->kv.pool, name_, move.destination);
+  fleet_.sweep(move.order.engine->kv.pool, name_, move.destination);
 }
 
 // One engine is told one thing after another.
@@ -171,7 +172,7 @@ void Conversation::carry_out(const migration::RouterOrder& order) {
         found->second->grant(order.from);
       step("grant");
       return send(destination, grant_order({name_, destination}, order.from),
-                  [destination, engine = move_->engine->name](const Error& error) {
+                  [destination, engine = move_->order.engine->name](const Error& error) {
                     return AttemptDied{
                         .turn = destination,
                         .error = {error.code, concat("engine ", engine, ": ", error.message)}};
@@ -219,7 +220,7 @@ void Conversation::follow_kv(Next next) {
   if (next == Next::switched) {
     pauses_ = true;
     const bool orphaned = move_->orphaned;
-    const std::string engine = move_->engine->name;
+    const std::string engine = move_->order.engine->name;
     end_move(!orphaned);
     step("switched");
     if (orphaned) fleet_.goes_on_at(id_, engine);
@@ -235,7 +236,7 @@ void Conversation::follow_kv(Next next) {
 void Conversation::look_at_kv_move() {
   if (relay_.phase() == Phase::orphaned) return tell(RouterEvent::timed_out);
   if (!move_->ordered) {
-    blame_move(move_->engine->name, MoveEnd::too_late, "it kept no room in time");
+    blame_move(move_->order.engine->name, MoveEnd::too_late, "it kept no room in time");
     tell(RouterEvent::failed);
   } else if (!*move_->heard) {
     if (!move_->unknown) blame_source(MoveEnd::too_late, "it did not answer to the order in time");

@@ -40,9 +40,8 @@ bool is_the_clients(int status) {
 
 bool Conversation::goes_on(const std::string& why) {
   if (relay_.passed() == 0 || (asked_.stays.empty() && exact_)) return true;
-  fail({Code::unavailable,
-        concat(why, "; the answer cannot go on elsewhere: ",
-               asked_.stays.empty() ? "its tokens were not all told" : asked_.stays)});
+  fail({Code::unavailable, concat(why, "; the answer cannot go on elsewhere: ",
+                                  asked_.stays.empty() ? kNotAllTold : asked_.stays)});
   return false;
 }
 
@@ -103,12 +102,9 @@ void Conversation::begin_move(const FleetOrder& order) {
   const auto kind = by_kv ? migration::Kind::kv : migration::Kind::tokens;
   const Turn turn = !can ? kNoTurn : by_kv ? relay_.receive() : relay_.warm();
   if (turn == kNoTurn)
-    return fleet_.move_over(id_, order.plan, kind, MoveEnd::not_yet,
-                            "it could not be moved just then");
-  move_ = Move{.engine = order.engine,
-               .plan = order.plan,
+    return fleet_.move_over(order, kind, MoveEnd::not_yet, "it could not be moved just then");
+  move_ = Move{.order = order,
                .until = Clock::now() + (by_kv ? options_.hold : options_.warm),
-               .begun = order.ordered,
                .kind = kind,
                .answered = answer_.size()};
   if (by_kv) {
@@ -128,7 +124,7 @@ void Conversation::begin_what_waits() {
 void Conversation::give_up_order(MoveEnd end, const std::string& why) {
   if (!waits_) return;
   const FleetOrder order = std::exchange(waits_, std::nullopt)->order;
-  fleet_.move_over(id_, order.plan, migration::Kind::kv, end, why, false);
+  fleet_.move_over(order, migration::Kind::kv, end, why, false);
 }
 
 // Of a long answer the first warm-up takes long, and what was said meanwhile would be computed
@@ -143,19 +139,19 @@ void Conversation::handle(WarmedUp& warmed) {
     move_->answered = answer_.size();
     move_->warmed_twice = true;
     move_->until = Clock::now() + options_.warm;
-    return start(move_->engine, AttemptKind::warm, turn);
+    return start(move_->order.engine, AttemptKind::warm, turn);
   }
   move_->until = Clock::now() + options_.hold;
-  start(move_->engine, AttemptKind::tokens, turn);
+  start(move_->order.engine, AttemptKind::tokens, turn);
   step("go_on");
 }
 
 void Conversation::end_move(bool done) {
   if (!move_) return;
   const Move over = *std::exchange(move_, std::nullopt);
-  if (done) counters_.moved(over.kind, Clock::now() - over.begun);
+  if (done) counters_.moved(over.kind, Clock::now() - over.order.ordered);
   if (!done && over.ordered) sweep(over);
-  fleet_.move_over(id_, over.plan, over.kind, done ? MoveEnd::done : over.end, over.why);
+  fleet_.move_over(over.order, over.kind, done ? MoveEnd::done : over.end, over.why);
 }
 
 void Conversation::follow(Next next) {
@@ -187,7 +183,7 @@ void Conversation::handle(AttemptDied& died) {
   const Next next = relay_.died(turn);
   carry_out();
   if (next == Next::want_place) return begin_elsewhere(engine, kind_of(died), died.error);
-  fleet_.fault(id_, engine, kind_of(died), died.error.message);
+  fleet_.fault(engine, kind_of(died), died.error.message);
   follow(next);
 }
 

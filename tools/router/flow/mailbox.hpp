@@ -45,7 +45,7 @@ struct WarmedUp {
 };
 enum class OrderKind : std::uint8_t {
   place,  // begin on `engine`
-  move,   // move to `engine`, then tell the fleet of `plan`
+  move,   // move to `engine`, then tell the fleet of this order
   drop,   // cut the attempt: its place is needed, or its engine down; another order follows
   gone,   // `engine` is gone, with what it was doing
 };
@@ -54,6 +54,7 @@ struct FleetOrder {
   packing::RequestId request{};  // as the fleet numbers it; an older number's orders are void
   std::shared_ptr<const EngineDoor> engine{};
   std::uint64_t plan = 0;  // of the packer; 0: an operator's move
+  std::uint64_t move = 0;  // numbers the fleet's orders to move
   bool by_tokens = false;  // though the engines could hand KV over
   std::chrono::steady_clock::time_point ordered = std::chrono::steady_clock::now();
 };
