@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/errno_error.hpp"
 #include "base/step.hpp"
 #include "base/try.hpp"
 
@@ -21,18 +22,18 @@ constexpr std::size_t kMostNamed = pool_wire::kMostNamedBlocks;
 Result<std::unique_ptr<PoolMember>> PoolMember::start(PoolClient keeper, UniqueFd wake,
                                                       const Part& part) {
   AQUA_ASSIGN(auto link, KeeperLink::make(keeper.descriptor(), std::move(wake)));
-  Blocks granted;  // last: who is gone with blocks has them until its process ends
-  if (part.reserve > 0) {
-    const auto first = static_cast<std::uint32_t>(std::min<std::size_t>(part.reserve, kMostNamed));
-    AQUA_ASSIGN(auto answer, keeper.call(pool_wire::Grant{first}));
-    granted = std::move(answer.reply.blocks);
-  }
-  return std::unique_ptr<PoolMember>(
-      new PoolMember(std::move(keeper), std::move(link), part, granted));
+  std::unique_ptr<PoolMember> member;
+  const auto begun = with_threads("pool", [&] {
+    member.reset(new PoolMember(std::move(keeper), std::move(link), part));
+    return member->begin();
+  });
+  if (begun.ok()) return member;
+  // Who is gone with blocks has them until its process ends.
+  if (member != nullptr) member->leave();
+  return begun.error();
 }
 
-PoolMember::PoolMember(PoolClient keeper, std::unique_ptr<KeeperLink> link, const Part& part,
-                       const Blocks& granted)
+PoolMember::PoolMember(PoolClient keeper, std::unique_ptr<KeeperLink> link, const Part& part)
     : keeper_(std::move(keeper)),
       link_(std::move(link)),
       reserve_(part.reserve),
@@ -40,8 +41,15 @@ PoolMember::PoolMember(PoolClient keeper, std::unique_ptr<KeeperLink> link, cons
       mine_(part.blocks),
       marked_([this](Pending pending, const StreamMark& mark, const Result<void>& outcome) {
         reached(std::move(pending), mark, outcome);
-      }) {
-  mine_.idle(granted);
+      }) {}
+
+Result<void> PoolMember::begin() {
+  if (reserve_ > 0) {
+    const auto first = static_cast<std::uint32_t>(std::min<std::size_t>(reserve_, kMostNamed));
+    AQUA_ASSIGN(const auto answer, keeper_.call(pool_wire::Grant{first}));
+    const MutexLock lock(mu_);
+    mine_.idle(answer.reply.blocks);
+  }
   link_->start({.turn = [this](bool ending) { return turn(ending); },
                 .woken = [this] { woken(); },
                 .closed =
@@ -49,6 +57,7 @@ PoolMember::PoolMember(PoolClient keeper, std::unique_ptr<KeeperLink> link, cons
                       const MutexLock lock(mu_);
                       disconnect("the keeper has closed");
                     }});
+  return {};
 }
 
 Result<void> PoolMember::check_connected() const {

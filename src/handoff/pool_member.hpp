@@ -117,8 +117,9 @@ class PoolMember {
   // What the keeper is to be asked.
   using Ask = std::variant<HandedOver, Opening, Recalling, pool_wire::PoolRequest>;
 
-  PoolMember(PoolClient keeper, std::unique_ptr<KeeperLink> link, const Part& part,
-             const Blocks& granted);
+  PoolMember(PoolClient keeper, std::unique_ptr<KeeperLink> link, const Part& part);
+  // Takes the reserve, and starts the link.
+  [[nodiscard]] Result<void> begin();
   [[nodiscard]] Result<void> check_connected() const AQUA_REQUIRES(mu_);
   // What was accepted of its id is on its way with it, until it has got there (arrived()) or is had
   // back as before.

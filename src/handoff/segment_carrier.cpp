@@ -9,6 +9,7 @@
 
 #include "aqua/runtime.hpp"
 #include "base/concat.hpp"
+#include "base/errno_error.hpp"
 #include "base/fork_guard.hpp"
 #include "base/internals.hpp"
 #include "base/step.hpp"
@@ -94,11 +95,12 @@ Result<SegmentCarrier> SegmentCarrier::attach(Runtime& runtime, const Layout& la
   const std::size_t segment_bytes = options.parcel_bytes + FillTable::bytes(kRanges);
   AQUA_ASSIGN(parts->parcels, join_parcels(options, parts->news));
   AQUA_ASSIGN(
-      parts->segments,
-      SegmentMember::open(
-          parts->runtime,
-          {.segment_bytes = segment_bytes, .ready = options.ready, .keeper = options.keeper},
-          {.news = parts->news, .committed = [of = parts.get()] { of->giver->committed(); }}));
+      parts->segments, with_threads("segment carrier", [&] {
+        return SegmentMember::open(
+            parts->runtime,
+            {.segment_bytes = segment_bytes, .ready = options.ready, .keeper = options.keeper},
+            {.news = parts->news, .committed = [of = parts.get()] { of->giver->committed(); }});
+      }));
   parts->giver = std::make_unique<SegmentGiver>(parts->runtime, layout, *parts->parcels,
                                                 *parts->segments, segment_bytes);
   parts->taker.emplace(parts->runtime, layout, *parts->parcels, *parts->segments);

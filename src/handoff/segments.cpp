@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/errno_error.hpp"
 #include "base/fork_guard.hpp"
 #include "base/internals.hpp"
 #include "base/try.hpp"
@@ -53,7 +54,9 @@ Result<Segments> Segments::open(Runtime& runtime, const SegmentsOptions& options
     return Error{Code::invalid_argument, "segments: open: segment_bytes is 0"};
   }
   auto parts = std::make_unique<Parts>(runtime);
-  AQUA_ASSIGN(parts->member, SegmentMember::open(parts->runtime, options, {}));
+  AQUA_ASSIGN(parts->member, with_threads("segments", [&] {
+                return SegmentMember::open(parts->runtime, options, {});
+              }));
   return Segments(std::move(parts));
 }
 

@@ -18,6 +18,8 @@
 #include "aqua/emulated.hpp"
 #include "aqua/handoff/pools.hpp"
 #include "tests/base/code_of.hpp"
+#include "tests/base/few_threads.hpp"
+#include "tests/base/sanitized.hpp"
 #include "tests/handoff/stamped_pool.hpp"
 #include "tests/keeper/keeper_process.hpp"
 #include "tests/keeper/peer_program.hpp"
@@ -62,6 +64,20 @@ class KvPoolTest : public ::testing::Test {
   test::KeeperProcess keeper_;
   Runtime gpu_ = open_small_gpu();
 };
+
+TEST_F(KvPoolTest, WhoHasNoThreadForItsLinkIsRefusedAndHasNoBlocks) {
+#ifdef AQUA_SANITIZED
+  GTEST_SKIP() << "a sanitizer maps memory of its own for each thread";
+#endif
+  KvPool decode = join("decode");
+  {
+    const test::FewThreads one(1);
+    EXPECT_EQ(code_of(KvPool::attach(gpu_, small_pool(keeper_.socket(), "prefill"))),
+              "resource_exhausted");
+  }
+  EXPECT_EQ(blocks_of(decode, kPoolBlocks).size(), kPoolBlocks);
+  EXPECT_EQ(pools().at(0).members, 1U);
+}
 
 TEST_F(KvPoolTest, WhatIsMappedIsNotTheEnginesToUse) {
   const MemoryBudget before = gpu_.budget();

@@ -135,7 +135,8 @@ typedef struct aqua_delivery {
  *                        making the pool for 5 s
  *   permission_denied    the keeper is another user's
  *   failed_precondition  it has another shape, or lies on another device
- *   resource_exhausted   the device, or the keeper, has no room for it */
+ *   resource_exhausted   the device, or the keeper, has no room for it; or no thread more can be
+ *                        started */
 AQUA_CALL aqua_error* aqua_kv_pool_attach(aqua_runtime runtime, const aqua_kv_pool_options* options,
                                           aqua_kv_pool* pool);
 /* Waits until what was posted so far has ended, and what was handed over is the keeper's; unmaps

@@ -88,7 +88,8 @@ class AQUA_API KvPool final : public Carrier {
   //                        making the pool for 5 s
   //   permission_denied    the keeper is another user's
   //   failed_precondition  it has another shape, or lies on another device
-  //   resource_exhausted   the device, or the keeper, has no room for it
+  //   resource_exhausted   the device, or the keeper, has no room for it; or no thread more can be
+  //                        started
   [[nodiscard]] static Result<KvPool> attach(Runtime& runtime, const KvPoolOptions& options);
   // One that was moved from may only be assigned to or destroyed.
   KvPool(KvPool&&) noexcept;

@@ -121,7 +121,8 @@ class AQUA_API Segments {
   //   invalid_argument    no segment_bytes
   //   unavailable         no keeper listens, or it does not answer
   //   permission_denied   the keeper is another user's
-  //   resource_exhausted  the keeper, or the server, has no room for them
+  //   resource_exhausted  the keeper, or the server, has no room for them; or no thread more can be
+  //                       started
   [[nodiscard]] static Result<Segments> open(Runtime& runtime, const SegmentsOptions& options = {});
   // One that was moved from may only be assigned to or destroyed.
   Segments(Segments&&) noexcept;
