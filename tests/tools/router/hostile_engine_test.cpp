@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/tools/router/fleet_orders.hpp"
 #include "tests/tools/router/live.hpp"
 #include "tests/tools/router/scripted_engine.hpp"
+#include "tools/router/flow/conversation.hpp"
 
 namespace aqua::router::test {
 namespace {
@@ -132,6 +134,42 @@ TEST_F(HostileEngine, ThatIsAloneAndAlwaysBreaksOffIsGivenUp) {
   const Answer answer = ask(router.url(), request_of(some_prompt(1, 20), 1, 20));
   EXPECT_EQ(answer.status, 503);
   EXPECT_THAT(answer.error, HasSubstr("given up after 5 attempts"));
+}
+
+// It may have ended and come back between two health checks.
+TEST(ReplacedEngine, ThatServesAnotherModelIsFoundOutAfterItBrokeOff) {
+  ScriptedEngine a;
+  FleetOptions options;
+  options.health = std::chrono::milliseconds(20);
+  const auto fleet = Fleet::open(options, {door_of("a", a.url())}).value();
+  await_up(*fleet);
+  a.be({.models = R"({"data":[{"id":"another"}]})"});
+  fleet->fault("a", FaultKind::broke_off, "its stream was cut");
+  EXPECT_TRUE(becomes([&] {
+    const EngineView engine = fleet->engines().front();
+    return engine.state == "down" && engine.fault.find("it serves another") != std::string::npos;
+  }));
+}
+
+TEST(ReplacedEngine, ThatKnowsNoSuchModelIsNoFaultOfTheClients) {
+  ScriptedEngine a, b;
+  a.status = 404;
+  const auto fleet = Fleet::open({}, {door_of("a", a.url()), door_of("b", b.url())}).value();
+  await_up(*fleet);
+  ASSERT_TRUE(fleet->drain("b").ok());
+  Counters counters;
+  const std::string body = request_of(some_prompt(1, 9), 1, 40).dump();
+  Conversation conversation(*fleet, counters, {}, parse_asked(Api::completions, body).value(), body,
+                            "cmpl-1");
+  const auto alive = [] { return true; };
+  ASSERT_TRUE(conversation.begin(alive).ok());
+  ASSERT_TRUE(fleet->resume("b").ok());
+  while (!conversation.over()) {
+    const auto words = conversation.next(alive);
+    ASSERT_TRUE(words.ok()) << words.error().message;
+  }
+  EXPECT_EQ(conversation.answer_tokens(), 40U);
+  EXPECT_EQ(a.asked, 1);
 }
 
 }  // namespace

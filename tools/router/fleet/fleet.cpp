@@ -153,7 +153,9 @@ Result<RequestId> Fleet::arrive(Newcomer newcomer) {
 void Fleet::blame(Engine& engine, FaultKind kind, const std::string& why) {
   ++engine.faults[static_cast<std::size_t>(kind)];
   engine.fault = why;
-  if (engine.door) engine.shy_until = Clock::now() + options_.shy;
+  if (!engine.door) return;
+  engine.shy_until = Clock::now() + options_.shy;
+  engine.doubted |= kind == FaultKind::broke_off || kind == FaultKind::malformed;
 }
 
 void Fleet::fault(const std::string& name, FaultKind kind, const std::string& why) {

@@ -163,6 +163,7 @@ class Fleet {
     std::uint64_t told = 0, set = 0;  // tokens: as it says; as the packer has it
     Clock::time_point shy_until{};
     bool draining = false;
+    bool doubted = false;  // another may have come in its place: it is asked what it is
     unsigned missed = 0;
     std::string fault{};
     std::array<std::uint64_t, kFaultNames.size()> faults{};
@@ -189,6 +190,7 @@ class Fleet {
   // fleet_engines.cpp
   void watch(packing::EngineId id, const std::stop_token& stop);
   void seen(packing::EngineId id, EngineFacts facts);
+  void ask_facts_again(packing::EngineId id, const std::stop_token& stop);
   void ask_pool_again(packing::EngineId id, const std::stop_token& stop);
   void missed(packing::EngineId id, const Error& why);
   [[nodiscard]] std::vector<std::shared_ptr<const EngineDoor>> of_pool(

@@ -2,6 +2,7 @@
 // Engines: whether they are there, what they hold, and who may use them.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
@@ -30,6 +31,7 @@ void Fleet::watch(EngineId id, const std::stop_token& stop) {
           const MutexLock lock(mu_);
           engines_.at(id).missed = 0;
         }
+        ask_facts_again(id, stop);
         ask_pool_again(id, stop);
       } else {
         missed(id, health.error());
@@ -75,6 +77,7 @@ void Fleet::seen(EngineId id, EngineFacts facts) {
   engine.door = std::make_shared<const EngineDoor>(std::move(door));
   engine.set = engine.told;
   engine.shy_until = {};
+  engine.doubted = false;
   engine.fault.clear();
   if (model_.empty()) {
     model_ = facts.model;
@@ -84,6 +87,34 @@ void Fleet::seen(EngineId id, EngineFacts facts) {
   if (engine.draining) (void)packer_->drain(id);
   wanted_ = true;
   changed_.notify_all();
+}
+
+// An engine that ends and comes back between two health checks may be another one: it is down then,
+// and seen() decides about the one that is there now. Where it does not answer it is asked again.
+void Fleet::ask_facts_again(EngineId id, const std::stop_token& stop) {
+  std::shared_ptr<const EngineDoor> before;
+  {
+    const MutexLock lock(mu_);
+    Engine& engine = engines_.at(id);
+    if (!std::exchange(engine.doubted, false)) return;
+    before = engine.door;
+  }
+  if (!before) return;
+  const auto facts = ask_facts(*before, stop);
+  const MutexLock lock(mu_);
+  Engine& engine = engines_.at(id);
+  if (!facts.ok()) {
+    engine.doubted = true;
+    return;
+  }
+  const std::uint64_t told = facts->kv_tokens > 0 ? facts->kv_tokens : options_.default_tokens;
+  const bool same = facts->dialect == before->dialect && facts->model == before->model &&
+                    facts->max_tokens == before->max_tokens && told == engine.told &&
+                    facts->fingerprint == fingerprint_ && facts->kv.pool == before->kv.pool &&
+                    facts->kv.role == before->kv.role;
+  if (same || !engine.door) return;
+  engine.fault = "it came back as another engine";
+  down(engine);
 }
 
 // The keeper of a pool may go and come back while its engines are up. An engine of no pool is not

@@ -10,6 +10,8 @@ namespace aqua::router {
 namespace {
 
 FaultKind kind_of(const AttemptDied& died) {
+  // It does not know the model, or the path, that it said it has.
+  if (died.status == 404) return FaultKind::malformed;
   if (died.status != 0) return FaultKind::refused;
   if (died.error.code == Code::data_loss) return FaultKind::malformed;
   if (died.error.code == Code::deadline_exceeded) return FaultKind::silent;
@@ -33,7 +35,7 @@ MoveEnd end_of(const AttemptDied& died) {
 // Says that the request is wrong, whoever is asked. Of an answer that goes on it says less: the
 // request was right for the engine that began it.
 bool is_the_clients(int status) {
-  return status == 400 || status == 404 || status == 413 || status == 415 || status == 422;
+  return status == 400 || status == 413 || status == 415 || status == 422;
 }
 
 }  // namespace
