@@ -43,6 +43,17 @@ Result<std::string> get(http::HttpClient& client, const std::string& path) {
   return std::move(reply.body);
 }
 
+// nullopt: the engine does not know the path. A fault that passes is an error: what it would have
+// said is not known.
+Result<std::optional<std::string>> get_if_known(http::HttpClient& client, const std::string& path) {
+  constexpr int kNotImplemented = 501, kTooManyRequests = 429;
+  AQUA_ASSIGN(http::Reply reply, client.get(path));
+  if (reply.status == 200) return std::optional(std::move(reply.body));
+  const bool refused = reply.status / 100 == 4 && reply.status != kTooManyRequests;
+  if (refused || reply.status == kNotImplemented) return std::optional<std::string>();
+  return answered(path, reply);
+}
+
 Result<std::string> post(http::HttpClient& client, const EngineCall& call) {
   constexpr std::size_t kMostAnswer = std::size_t{64} << 20;
   std::string body;
@@ -64,8 +75,8 @@ Result<std::uint64_t> checked(double tokens, const char* told_by) {
 }
 
 // llama-server alone has /props with slots.
-bool is_llama(const Result<std::string>& props) {
-  if (!props.ok()) return false;
+bool is_llama(const std::optional<std::string>& props) {
+  if (!props) return false;
   const Json answer = parse_shallow(*props);
   return answer.is_object() && answer.contains("total_slots");
 }
@@ -132,22 +143,21 @@ Result<EngineFacts> ask_facts(const EngineDoor& door, const std::stop_token& sto
   AQUA_ASSIGN(const std::string models, get(client, "/v1/models"));
   AQUA_ASSIGN(http::ModelInfo model, http::parse_models(models));
   EngineFacts facts{.model = std::move(model.id), .max_tokens = model.max_tokens};
-  const auto props = get(client, "/props");
+  AQUA_ASSIGN(const auto props, get_if_known(client, "/props"));
   if (is_llama(props)) {
     facts.dialect = Dialect::llama;
     AQUA_ASSIGN(facts.kv_tokens, llama_capacity(*props));
-  } else if (const auto metrics = get(client, "/metrics"); metrics.ok()) {
-    AQUA_ASSIGN(facts.kv_tokens, vllm_capacity(*metrics));
+  } else {
+    AQUA_ASSIGN(const auto metrics, get_if_known(client, "/metrics"));
+    if (metrics) {
+      AQUA_ASSIGN(facts.kv_tokens, vllm_capacity(*metrics));
+    }
   }
   AQUA_ASSIGN(const std::string tokens,
               post(client, tokenize_call(facts.dialect, facts.model, {.text = kProbe})));
   AQUA_ASSIGN(facts.fingerprint, parse_tokens(tokens));
-  AQUA_ASSIGN(const http::Reply pool, client.get(kPoolPath));
-  if (pool.status == 200) {
-    facts.kv = parse_pool(pool.body);
-  } else if (pool.status / 100 != 4 || pool.status == 429) {  // it may be of one all the same
-    return answered(kPoolPath, pool);
-  }
+  AQUA_ASSIGN(const auto pool, get_if_known(client, kPoolPath));
+  if (pool) facts.kv = parse_pool(*pool);
   return facts;
 }
 

@@ -49,11 +49,12 @@ struct EngineFacts {
   // The ids of a text that tokenizers differ about: engines that cut it differently do not speak of
   // the same tokens, whatever their model is called.
   std::vector<TokenId> fingerprint{};
-  PoolDoor kv{};  // of no pool where it does not know the path: a status of 4xx, but 429
+  PoolDoor kv{};  // of no pool where it does not know the path
 };
 
-// Asks it all of that. unavailable, deadline_exceeded, data_loss as HttpClient and the parsers have
-// it; data_loss too for a capacity that cannot be.
+// Asks it all of that. A path that it answers with 501 or 4xx, but 429, it does not know.
+// unavailable, deadline_exceeded, data_loss as HttpClient and the parsers have it; data_loss too
+// for a capacity that cannot be.
 [[nodiscard]] Result<EngineFacts> ask_facts(const EngineDoor& door, const std::stop_token& stop);
 // Whether it answers at all: GET /health. As ask_facts().
 [[nodiscard]] Result<void> ask_health(const EngineDoor& door, const std::stop_token& stop);
