@@ -159,6 +159,20 @@ TEST_F(Models, AnOlderVersionStaysWhereTheNewerOneHasOnlySomeOfItsShards) {
   EXPECT_EQ(forgotten_, old);
 }
 
+TEST_F(Models, WhatIsFilledBesideTheShardsOfAnOlderVersionKeepsItFromNothing) {
+  const auto copy_of = [&](const char* version, std::uint32_t shard) {
+    const CopyId copy =
+        book_.open(kLoader, {"m", version, shard, 2}, gpu(shard == 0 ? 0 : 1)).value();
+    forgotten_ = book_.commit(kLoader, copy).value();
+    return copy;
+  };
+  const Copies old{copy_of("1", 0), copy_of("1", 1)};
+  (void)copy_of("2", 0);
+  ASSERT_TRUE(book_.open(kOther, {"m", "2", 1, 2}, gpu(0)).ok());
+  (void)copy_of("2", 1);
+  EXPECT_EQ(forgotten_, old);
+}
+
 TEST_F(Models, WhatMayComeIsAShardThatIsThereOrBeingPublishedOnTheDevice) {
   const CopyId first = book_.open(kLoader, {"m", "1", 0, 2}, gpu(0)).value();
   const auto expect_first = [&](const char* when) {

@@ -91,13 +91,14 @@ Result<void> ModelBook::drop(ClientNumber writer, CopyId copy) {
 }
 
 // Whether the copy's device has the same shard of this version, or, where it is divided otherwise,
-// any. Not while something is still being filled there, which may fail.
+// any. Not while one is still being filled there, which may fail.
 bool ModelBook::replaces(const Version& newer, const Version& older, const Copy& copy) {
   bool there = false;
   for (const auto& [id, each] : newer.copies) {
     if (each.device != copy.device) continue;
+    if (newer.shards == older.shards && each.shard != copy.shard) continue;
     if (each.writer) return false;
-    there |= newer.shards != older.shards || each.shard == copy.shard;
+    there = true;
   }
   return there;
 }
