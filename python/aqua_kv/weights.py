@@ -11,7 +11,6 @@ Nothing is ever read from a disk here, and nothing falls back to it.
 from __future__ import annotations
 
 import math
-import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Optional, Tuple

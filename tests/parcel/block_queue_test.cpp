@@ -13,7 +13,7 @@ namespace {
 
 using Members = std::vector<MemberNumber>;
 
-constexpr MemberNumber kLarge = 1, kSmall = 2, kOther = 3;
+constexpr MemberNumber kLarge = 1, kSmall = 2, kThird = 3;
 
 // Of a pool of eight blocks.
 class BlockQueues : public ::testing::Test {
@@ -50,7 +50,7 @@ TEST_F(BlockQueues, WhatAMemberLacksItGetsAtOnceOrNotAtAll) {
 }
 
 TEST_F(BlockQueues, AReserveIsFilledInPartsAndWhereNobodyLacksAnything) {
-  EXPECT_EQ(grant(kOther, 9, 0), 8U);
+  EXPECT_EQ(grant(kThird, 9, 0), 8U);
   EXPECT_EQ(grant(kSmall, 4, 0), 0U);
   EXPECT_EQ(grant(kLarge, 6, 6), 0U);
   come_back(5);
@@ -60,7 +60,7 @@ TEST_F(BlockQueues, AReserveIsFilledInPartsAndWhereNobodyLacksAnything) {
   EXPECT_EQ(served(), Members{kLarge});
   EXPECT_EQ(grant(kLarge, 8, 6), 8U) << "with its own reserve, where nobody else lacks anything";
   come_back(1);
-  EXPECT_EQ(served(), (Members{kOther, kSmall}));
+  EXPECT_EQ(served(), (Members{kThird, kSmall}));
   EXPECT_EQ(grant(kSmall, 4, 0), 1U);
 }
 
@@ -70,8 +70,8 @@ TEST_F(BlockQueues, WhatIsThereForOneThatWaitsNobodyElseGets) {
   EXPECT_EQ(grant(kSmall, 2, 2), 0U);
   come_back(7);
   EXPECT_EQ(served(), Members{kLarge});
-  EXPECT_EQ(grant(kOther, 2, 1), 1U) << "what is beyond that, and of that what is lacking";
-  EXPECT_EQ(grant(kOther, 2, 2), 0U);
+  EXPECT_EQ(grant(kThird, 2, 1), 1U) << "what is beyond that, and of that what is lacking";
+  EXPECT_EQ(grant(kThird, 2, 2), 0U);
   EXPECT_EQ(grant(kLarge, 9, 6), 6U);
   come_back(2);
   EXPECT_EQ(served(), Members{kSmall}) << "it waits longer than the other one";
@@ -130,7 +130,7 @@ TEST_F(BlockQueues, WhoLacksMoreThanItMayAskForAtOnceGetsTheRestFirst) {
   EXPECT_EQ(grant(kLarge, 4, 6), 4U);
   EXPECT_EQ(grant(kSmall, 3, 3), 0U);
   EXPECT_EQ(grant(kSmall, 2, 2), 2U);
-  EXPECT_EQ(grant(kOther, 1, 1), 0U);
+  EXPECT_EQ(grant(kThird, 1, 1), 0U);
   EXPECT_EQ(grant(kLarge, 2, 2), 2U);
 }
 

@@ -14,7 +14,6 @@
 #include "base/internals.hpp"
 #include "device/memfd/device.hpp"
 #include "runtime/impl.hpp"
-#include "tests/base/few_threads.hpp"
 #include "tests/handoff/segments/segments_fixture.hpp"
 #include "tests/keeper/kept_descriptors.hpp"
 
@@ -318,18 +317,6 @@ TEST_F(SegmentsTest, NothingIsLeftWithTheKeeper) {
   }
   EXPECT_TRUE(kept().empty());
   EXPECT_EQ(test::kept_descriptors(keeper_), before);
-}
-
-TEST_F(SegmentsTest, AreRefusedWhereNoThreadCanBeStarted) {
-  {
-    const test::FewThreads none(0);
-    const auto refused = Segments::open(
-        ours_.runtime(), {.segment_bytes = kSegmentBytes, .keeper = keeper_.socket()});
-    ASSERT_FALSE(refused.ok());
-    EXPECT_EQ(refused.error().code, Code::resource_exhausted) << refused.error().message;
-  }
-  Segments writer = open(ours_);
-  EXPECT_NE(take(writer, kSegmentBytes).number, 0U);
 }
 
 }  // namespace
