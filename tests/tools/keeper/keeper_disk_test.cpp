@@ -69,9 +69,9 @@ TEST_F(KeeperDisk, ALimitOnTheSizeOfFilesRefusesASegmentAndEndsNothing) {
   Client writer = client();
   rlimit limit{};
   ASSERT_EQ(::prlimit(keeper_.process().pid(), RLIMIT_FSIZE, nullptr, &limit), 0);
-  limit.rlim_cur = 1 << 20;
+  limit.rlim_cur = 3 << 20;
   ASSERT_EQ(::prlimit(keeper_.process().pid(), RLIMIT_FSIZE, &limit, nullptr), 0);
-  const auto refused = writer.ask(wire::Reserve{2 << 20});
+  const auto refused = writer.ask(wire::Reserve{4 << 20});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::resource_exhausted) << refused.error().message;
   EXPECT_TRUE(writer.has(writer.commit(1, 1000), 1));
