@@ -2,6 +2,7 @@
 // A borrower looks once a second whether its lenders are there. One that has stopped, whose socket
 // nobody reads any more, must not keep it from its coordinator.
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -103,19 +104,29 @@ class MadeBorrower final : public southbound::Listener {
   std::atomic<int> skew_s_{0}, steps_{0};
 };
 
-// A listener in the place of another that accepts nobody, and has no room for one more.
-class FullListener {
+// A listener in the place of another, which has room for so many whom nobody accepts.
+class Substitute {
  public:
-  explicit FullListener(std::string path) : path_(std::move(path)) {
+  Substitute(std::string path, int room) : path_(std::move(path)) {
     EXPECT_EQ(std::rename(path_.c_str(), aside().c_str()), 0);
     listener_ = listen_seqpacket(path_).value();
-    EXPECT_EQ(::listen(listener_.get(), 1), 0);
+    EXPECT_EQ(::listen(listener_.get(), room), 0);
+  }
+  ~Substitute() { EXPECT_EQ(std::rename(aside().c_str(), path_.c_str()), 0); }
+  Substitute(const Substitute&) = delete;
+  Substitute& operator=(const Substitute&) = delete;
+
+  void fill() const {
     while (connect_seqpacket(path_, std::chrono::milliseconds(1)).ok()) {
     }
   }
-  ~FullListener() { EXPECT_EQ(std::rename(aside().c_str(), path_.c_str()), 0); }
-  FullListener(const FullListener&) = delete;
-  FullListener& operator=(const FullListener&) = delete;
+  // Those who wait now, who do not wait any more then.
+  [[nodiscard]] int waiting() const {
+    int count = 0;
+    for (pollfd one{listener_.get(), POLLIN, 0}; ::poll(&one, 1, 0) == 1; ++count)
+      EXPECT_TRUE(UniqueFd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)).valid());
+    return count;
+  }
 
  private:
   [[nodiscard]] std::string aside() const { return path_ + "-aside"; }
@@ -145,13 +156,15 @@ class Probes : public test::RuntimeFixture {
     }
     return broken;
   }
-  // A hundred seconds pass, after which it asks something of its coordinator.
-  void expect_reaches_its_coordinator() {
+  void pass_a_hundred_seconds() {
     for (int i = 0; i < 50; ++i) {
       const int before = borrower_.steps();
       borrower_.wait_seconds(2);
       await([&] { return borrower_.steps() > before; });
     }
+  }
+  // Whatever else it does on the way.
+  void expect_reaches_its_coordinator() {
     borrower_.coordinator_calls().post([this] { asked_.set_value(); });
     EXPECT_EQ(asked_.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
     EXPECT_EQ(borrower_.leased_bytes(), 4_MiB) << "a lender that has stopped is no dead one";
@@ -164,14 +177,29 @@ class Probes : public test::RuntimeFixture {
 };
 
 TEST_F(Probes, OfALenderThatHasStoppedDelayNoCall) {
-  const FullListener full(exchange_);
+  const Substitute full(exchange_, 1);
+  full.fill();
+  EXPECT_EQ(break_connections(), 1);
+  pass_a_hundred_seconds();
   expect_reaches_its_coordinator();
 }
 
-TEST_F(Probes, OfALenderThatHasStoppedAndIsNotConnectedDelayNoCall) {
-  const FullListener full(exchange_);
-  EXPECT_EQ(break_connections(), 1);
+TEST_F(Probes, OfALenderThatIsConnectedAreNotMade) {
+  const Substitute other(exchange_, 100);
+  pass_a_hundred_seconds();
   expect_reaches_its_coordinator();
+  EXPECT_EQ(other.waiting(), 0);
+}
+
+TEST_F(Probes, AreMadeOneAfterTheOtherHoweverLongOneTakes) {
+  const Substitute other(exchange_, 100);
+  EXPECT_EQ(break_connections(), 1);
+  std::promise<void> gate;
+  borrower_.coordinator_calls().post([open = gate.get_future().share()] { open.wait(); });
+  pass_a_hundred_seconds();
+  gate.set_value();
+  expect_reaches_its_coordinator();
+  EXPECT_LE(other.waiting(), 2) << "one before the gate was there, and the one that it held up";
 }
 
 }  // namespace

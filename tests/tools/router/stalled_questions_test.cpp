@@ -50,6 +50,8 @@ TEST(StalledQuestions, AnEngineThatTakesNoConnectionIsLateAndNotDead) {
   const auto door = parse_engine("a=http://127.0.0.1:" + std::to_string(engine.port)).value();
   EXPECT_EQ(ask_health(door, {}).error().code, Code::deadline_exceeded);
   EXPECT_EQ(ask_facts(door, {}).error().code, Code::deadline_exceeded);
+  http::HttpClient patient(door.url, {.timeout = 1s});  // whose calls have no limit as a whole
+  EXPECT_EQ(patient.get("/health").error().code, Code::deadline_exceeded);
 }
 
 // A client whose prompt is text, which the engine never cuts.
