@@ -83,53 +83,59 @@ TEST_F(SegmentsTest, WhoeverGoesWaitsForItsCopies) {
   EXPECT_TRUE(slow.stamped(others, 7));
 }
 
+// Copies out of and into two segments, which wait behind a gate.
+class CopiesUnderWay : public SegmentsTest {
+ protected:
+  CopiesUnderWay() {
+    const auto blocks = StampedCache::blocks(4);
+    read_ = write(writer_, theirs_, blocks, 7);
+    EXPECT_FALSE(opened(segments_, read_).error);
+    taken_ = take(segments_, ours_.layout().packed_bytes(blocks.size())).number;
+    ours_.launch([open = gate_.get_future().share()] { open.wait(); });
+    EXPECT_TRUE(segments_.gather(taken_, 0, ours_.layout(), blocks, ours_.stream()).ok());
+    EXPECT_TRUE(segments_.scatter(read_.number, 0, ours_.layout(), into_, ours_.stream()).ok());
+  }
+  void expect_both_there() {
+    EXPECT_EQ(segments_.status().taken, 1U);
+    EXPECT_EQ(segments_.status().reading, 1U);
+  }
+  void expect_both_go_with_their_copies() {
+    gate_.set_value();
+    for (auto now = segments_.status(); now.taken + now.reading != 0; now = segments_.status())
+      ASSERT_TRUE(segments_.wait(std::chrono::seconds(30)));
+    EXPECT_TRUE(ours_.stamped(into_, 7));
+  }
+  [[nodiscard]] device::Device& device() {
+    return detail::Internals::impl(ours_.runtime()).device();
+  }
+
+  Segments writer_ = open(theirs_), segments_ = open(ours_, true, 0);
+  const std::vector<std::uint32_t> into_ = StampedCache::blocks(4, 30);
+  SegmentName read_;
+  std::uint64_t taken_ = 0;
+  std::promise<void> gate_;
+};
+
 // As while a graph is captured, of some devices.
-TEST_F(SegmentsTest, NothingIsUnmappedWhileTheDeviceCannotTellWhetherItsCopiesHaveEnded) {
-  Segments writer = open(theirs_), segments = open(ours_, true, 0);
-  const auto blocks = StampedCache::blocks(4), others = StampedCache::blocks(4, 30);
-  const SegmentName name = write(writer, theirs_, blocks, 7);
-  ASSERT_FALSE(opened(segments, name).error);
-  const Segment segment = take(segments, ours_.layout().packed_bytes(blocks.size()));
-  std::promise<void> gate;
-  ours_.launch([open = gate.get_future().share()] { open.wait(); });
-  ASSERT_TRUE(segments.gather(segment.number, 0, ours_.layout(), blocks, ours_.stream()).ok());
-  ASSERT_TRUE(segments.scatter(name.number, 0, ours_.layout(), others, ours_.stream()).ok());
-  device::Device& device = detail::Internals::impl(ours_.runtime()).device();
-  device::pretend_silence(device, true);
-  ASSERT_TRUE(segments.release(segment.number, ours_.stream()).ok());
-  ASSERT_TRUE(segments.close(name.number, ours_.stream(), SegmentAfter::keep).ok());
-  while (segments.wait(std::chrono::milliseconds(50))) continue;
-  EXPECT_EQ(segments.status().taken, 1U);
-  EXPECT_EQ(segments.status().reading, 1U);
-  device::pretend_silence(device, false);
-  gate.set_value();
-  for (auto now = segments.status(); now.taken + now.reading != 0; now = segments.status())
-    ASSERT_TRUE(segments.wait(std::chrono::seconds(30)));
-  EXPECT_TRUE(ours_.stamped(others, 7));
+TEST_F(CopiesUnderWay, NothingIsUnmappedWhileTheDeviceCannotTellWhetherTheyHaveEnded) {
+  device::pretend_silence(device(), true);
+  ASSERT_TRUE(segments_.release(taken_, ours_.stream()).ok());
+  ASSERT_TRUE(segments_.close(read_.number, ours_.stream(), SegmentAfter::keep).ok());
+  while (segments_.wait(std::chrono::milliseconds(50))) continue;
+  expect_both_there();
+  device::pretend_silence(device(), false);
+  expect_both_go_with_their_copies();
 }
 
 // CUDA's legacy stream is no good while another one is captured, and a stream may be gone.
-TEST_F(SegmentsTest, WhatIsLetGoOfWithoutAStreamWaitsForItsCopiesAlone) {
-  Segments writer = open(theirs_), segments = open(ours_, true, 0);
-  const auto blocks = StampedCache::blocks(4), others = StampedCache::blocks(4, 30);
-  const SegmentName name = write(writer, theirs_, blocks, 7);
-  ASSERT_FALSE(opened(segments, name).error);
-  const Segment segment = take(segments, ours_.layout().packed_bytes(blocks.size()));
-  std::promise<void> gate;
-  ours_.launch([open = gate.get_future().share()] { open.wait(); });
-  ASSERT_TRUE(segments.gather(segment.number, 0, ours_.layout(), blocks, ours_.stream()).ok());
-  ASSERT_TRUE(segments.scatter(name.number, 0, ours_.layout(), others, ours_.stream()).ok());
-  device::pretend_capture(detail::Internals::impl(ours_.runtime()).device(), Stream{});
-  ASSERT_TRUE(segments.release(segment.number).ok());
-  ASSERT_TRUE(segments.close(name.number, SegmentAfter::keep).ok());
-  EXPECT_EQ(segments.release(segment.number).error().code, Code::not_found);
-  EXPECT_EQ(segments.close(name.number, SegmentAfter::keep).error().code, Code::not_found);
-  EXPECT_EQ(segments.status().taken, 1U);
-  EXPECT_EQ(segments.status().reading, 1U);
-  gate.set_value();
-  for (auto now = segments.status(); now.taken + now.reading != 0; now = segments.status())
-    ASSERT_TRUE(segments.wait(std::chrono::seconds(30)));
-  EXPECT_TRUE(ours_.stamped(others, 7));
+TEST_F(CopiesUnderWay, AreAllThatIsWaitedForWhereNoStreamIsNamed) {
+  device::pretend_capture(device(), Stream{});
+  ASSERT_TRUE(segments_.release(taken_).ok());
+  ASSERT_TRUE(segments_.close(read_.number, SegmentAfter::keep).ok());
+  EXPECT_EQ(segments_.release(taken_).error().code, Code::not_found);
+  EXPECT_EQ(segments_.close(read_.number, SegmentAfter::keep).error().code, Code::not_found);
+  expect_both_there();
+  expect_both_go_with_their_copies();
 }
 
 TEST_F(SegmentsTest, ACommitWaitsForItsStreamAndNoCallDoes) {
