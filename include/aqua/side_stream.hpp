@@ -32,8 +32,6 @@ class AQUA_API SideStream {
   // Work posted to `later` from now on runs after the work posted to this stream so far. Errors:
   // as run_after()'s.
   [[nodiscard]] Result<void> run_before(Stream later);
-  // What run_after(other) and run_before(other) would refuse. Posts nothing.
-  [[nodiscard]] Result<void> check(Stream other) const;
   // Blocks this host thread until the work posted to the stream so far has ended, well or not.
   // failed_precondition: this process is a fork, where nothing runs.
   [[nodiscard]] Result<void> wait();

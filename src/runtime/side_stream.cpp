@@ -15,15 +15,11 @@ struct SideStream::Parts {
   device::OwnStream stream;
   std::unique_ptr<device::Event> event;  // recorded anew for each order: a wait keeps its point
 
-  [[nodiscard]] Result<void> check(Stream theirs) {
+  // Orders later after earlier; `theirs` is the one that is not ours.
+  [[nodiscard]] Result<void> order(Stream earlier, Stream later, Stream theirs) {
     AQUA_TRY(detail::Internals::impl(runtime).check_process());
     if (auto named = device.check_stream(theirs); !named.ok())
       return Error{named.error().code, concat("side stream: ", named.error().message)};
-    return {};
-  }
-  // Orders later after earlier; `theirs` is the one that is not ours.
-  [[nodiscard]] Result<void> order(Stream earlier, Stream later, Stream theirs) {
-    AQUA_TRY(check(theirs));
     AQUA_TRY(device.record(*event, earlier));
     return device.wait_event(later, *event);
   }
@@ -51,9 +47,6 @@ Result<void> SideStream::run_after(Stream earlier) {
 }
 Result<void> SideStream::run_before(Stream later) {
   return parts_->order(stream(), later, later);
-}
-Result<void> SideStream::check(Stream other) const {
-  return parts_->check(other);
 }
 Result<void> SideStream::wait() {
   AQUA_TRY(detail::Internals::impl(parts_->runtime).check_process());

@@ -161,8 +161,6 @@ TEST_F(SideStreams, RunBehindAndBeforeAnEnginesStream) {
   EXPECT_EQ(on_engine, 1);
   EXPECT_EQ(code_of(side.run_after(Stream{12345})), "invalid_argument");
   EXPECT_EQ(code_of(side.run_before(Stream{12345})), "invalid_argument");
-  EXPECT_EQ(code_of(side.check(Stream{12345})), "invalid_argument");
-  EXPECT_TRUE(side.check(stream_).ok());
 }
 
 TEST_F(StreamMarks, TellTheTimeOfTheWorkBetweenThem) {

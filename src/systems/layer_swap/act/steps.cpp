@@ -3,7 +3,9 @@
 
 #include <utility>
 
+#include "aqua/stream_mark.hpp"
 #include "base/concat.hpp"
+#include "base/internals.hpp"
 #include "base/try.hpp"
 
 // Invariant: when a step begins, every streamed layer that has a frame, or is on its way into one,
@@ -22,7 +24,8 @@ Steps::Steps(Runtime runtime, const LayerPoolOptions& options, FrameMemory& memo
       away_(away),
       in_(in),
       out_(out),
-      meter_(std::move(runtime)),
+      runtime_(std::move(runtime)),
+      meter_(detail::Internals::view(runtime_)),
       fetches_(options.layers) {}
 
 Result<void> Steps::check_sound() {
@@ -138,7 +141,8 @@ Result<std::span<std::byte* const>> Steps::begin_layer(std::uint32_t layer) {
   }
   // A stream under capture is refused before anything is posted, also where nothing is left to wait
   // for: a graph would not wait either when it is launched again.
-  if (layer == step_->ended && memory_.streamed()[layer]) AQUA_TRY(out_.check(step_->stream));
+  if (layer == step_->ended && memory_.streamed()[layer])
+    AQUA_TRY(StreamMark::check(runtime_, step_->stream));
   AQUA_TRY(reach(layer));
   // Where nothing was to be fetched, the frame may still be copied from.
   if (memory_.streamed()[layer]) {

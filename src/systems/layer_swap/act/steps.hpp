@@ -95,6 +95,7 @@ class Steps {
   FrameMemory& memory_;
   AwayCopies& away_;
   SideStream &in_, &out_;
+  Runtime runtime_;  // a view of the caller's
 
   StepMeter meter_;
   bool laid_out_ = false;         // no step has begun since
