@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/wake_event.hpp"
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 
 namespace aqua {
 namespace {

@@ -13,7 +13,7 @@
 #include <functional>
 
 #include "base/socket/unix_socket.hpp"
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 
 namespace aqua {
 namespace {

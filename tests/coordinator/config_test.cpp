@@ -12,7 +12,7 @@
 
 #include "coordinator/config_file.hpp"
 #include "coordinator/option_table.hpp"
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 
 namespace aqua::coordinator {
 namespace {

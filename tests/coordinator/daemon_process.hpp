@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/base/temp_dir.hpp"
 #include "tests/coordinator/child_process.hpp"
-#include "tests/coordinator/temp_dir.hpp"
 
 namespace aqua::testing {
 

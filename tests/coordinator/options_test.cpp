@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 
 namespace aqua::coordinator {
 namespace {

@@ -11,8 +11,8 @@
 #include "base/concat.hpp"
 #include "southbound/http_call.hpp"
 #include "southbound/lifeline.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/coordinator/child_process.hpp"
-#include "tests/coordinator/temp_dir.hpp"
 #include "wire/clients.hpp"
 #include "wire/groups.hpp"
 

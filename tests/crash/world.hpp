@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/base/temp_dir.hpp"
 #include "tests/coordinator/child_process.hpp"
-#include "tests/coordinator/temp_dir.hpp"
 #include "tests/crash/clients.hpp"
 #include "tests/crash/records.hpp"
 

@@ -12,7 +12,7 @@
 
 #include "base/unique_fd.hpp"
 #include "must.hpp"
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/loopback_socket.hpp"
 
 namespace aqua::example {

@@ -14,7 +14,7 @@
 #include "keeper_client/pool_client.hpp"
 #include "parcel/pool_book.hpp"
 #include "tests/base/code_of.hpp"
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/handoff/small_carrier.hpp"
 #include "tests/handoff/stamped_cache.hpp"
 #include "tests/handoff/stamped_pool.hpp"

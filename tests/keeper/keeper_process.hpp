@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "tests/base/temp_dir.hpp"
 #include "tests/coordinator/child_process.hpp"
-#include "tests/coordinator/temp_dir.hpp"
 
 namespace aqua::test {
 

@@ -12,7 +12,7 @@
 
 #include "coordinator/access/pace.hpp"
 #include "coordinator/token_command.hpp"
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tools/access/quota.hpp"
 #include "tools/access/tokens.hpp"
 

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "coordinator/api/openapi.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/coordinator/in_memory.hpp"
-#include "tests/coordinator/temp_dir.hpp"
 
 namespace aqua::testing {
 namespace {

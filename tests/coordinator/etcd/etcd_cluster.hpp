@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/unique_fd.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/coordinator/child_process.hpp"
-#include "tests/coordinator/temp_dir.hpp"
 
 namespace aqua::testing {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 
 namespace aqua::coordinator {
 namespace {

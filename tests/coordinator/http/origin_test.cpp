@@ -6,8 +6,8 @@
 
 #include <array>
 
+#include "tests/base/temp_dir.hpp"
 #include "tests/coordinator/in_memory.hpp"
-#include "tests/coordinator/temp_dir.hpp"
 #include "tools/access/tokens.hpp"
 
 namespace aqua::testing {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "coordinator/http/listener.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/coordinator/in_memory.hpp"
-#include "tests/coordinator/temp_dir.hpp"
 
 namespace aqua::testing {
 namespace {

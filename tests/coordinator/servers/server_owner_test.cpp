@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 
 namespace aqua::coordinator {
 namespace {

@@ -15,8 +15,8 @@
 #include <fstream>
 
 #include "coordinator/store/schema.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/coordinator/store/stored_rows.hpp"
-#include "tests/coordinator/temp_dir.hpp"
 #include "tests/crash/step_vfs.hpp"
 
 namespace aqua::coordinator {

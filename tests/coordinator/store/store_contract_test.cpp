@@ -6,8 +6,8 @@
 
 #include "coordinator/store/memory_store.hpp"
 #include "coordinator/store/sqlite_store.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/coordinator/store/stored_rows.hpp"
-#include "tests/coordinator/temp_dir.hpp"
 
 namespace aqua::coordinator {
 namespace {

@@ -16,7 +16,7 @@
 #include "conversation.hpp"
 #include "must.hpp"
 #include "tests/base/open_emulated.hpp"
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/examples/prefill_decode/random_model.hpp"
 #include "tests/keeper/keeper_process.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "conversation.hpp"
 #include "must.hpp"
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/examples/prefill_decode/random_model.hpp"
 
 namespace aqua::prefill_decode {

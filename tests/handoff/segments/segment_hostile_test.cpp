@@ -31,7 +31,7 @@
 #include "keeper_client/segment_client.hpp"
 #include "tests/base/code_of.hpp"
 #include "tests/base/eventually.hpp"
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/handoff/stamped_cache.hpp"
 #include "tests/keeper/kept_descriptors.hpp"
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/systems/sharing/model_bytes.hpp"
 #include "tests/systems/sharing/small_model.hpp"
 

@@ -17,7 +17,7 @@
 #include "aqua/sharing/trim_weights.hpp"
 #include "aqua/sharing/weights_publisher.hpp"
 #include "base/step.hpp"
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/keeper/keeper_process.hpp"
 #include "tests/systems/sharing/small_model.hpp"
 #include "tests/systems/sharing/small_runtime.hpp"

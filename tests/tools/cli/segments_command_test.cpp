@@ -10,7 +10,7 @@
 
 #include "aqua/handoff/segments.hpp"
 #include "aqua/runtime.hpp"
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/keeper/keeper_process.hpp"
 #include "tests/tools/keeper/keeper_disk_fixture.hpp"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/wake_event.hpp"
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/tls/certificate.hpp"
 #include "tools/courier/net/link.hpp"
 #include "tools/courier/net/sockets.hpp"

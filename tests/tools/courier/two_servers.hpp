@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/keeper/keeper_process.hpp"
 #include "tests/keeper/peer_program.hpp"
 #include "tests/tls/certificate.hpp"

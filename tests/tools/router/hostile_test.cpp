@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "base/unique_fd.hpp"
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/tools/router/live.hpp"
 #include "tools/access/tokens.hpp"
 
