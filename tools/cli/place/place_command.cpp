@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
 
 #include "base/concat.hpp"
 #include "base/read_file.hpp"
 #include "base/try.hpp"
 #include "tools/cli/place/place_post.hpp"
+#include "tools/cli/write_file.hpp"
 #include "tools/place/model/input.hpp"
 #include "tools/place/report.hpp"
 
@@ -28,14 +28,6 @@ Error bad(const std::string& what) {
 
 Result<std::string> read_all(const std::string& path) {
   return path == "-" ? read_file_of(STDIN_FILENO, "standard input") : read_file(path);
-}
-
-Result<void> write_all(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file) return Error{Code::unavailable, concat("place: cannot write ", path)};
-  return {};
 }
 
 Result<void> one_source(const PlaceCommand& command) {
@@ -116,10 +108,10 @@ Result<std::string> run_place(const PlaceCommand& command) {
   if (command.dry_run && command.json) return shown;
   if (command.dry_run) return shown + "dry run: nothing written, nothing posted\n";
   if (!command.out.empty()) {
-    AQUA_TRY(write_all(command.out, json));
+    AQUA_TRY(write_file(command.out, json));
   }
   if (!command.svg.empty()) {
-    AQUA_TRY(write_all(command.svg, place::render_svg(cluster, placement)));
+    AQUA_TRY(write_file(command.svg, place::render_svg(cluster, placement)));
   }
   return post_all(command, place::named_pairs(cluster, placement), std::move(shown));
 }

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/profile/profile_command.hpp"
 
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 
 #include "base/concat.hpp"
 #include "base/descriptor_limit.hpp"
 #include "base/try.hpp"
 #include "tools/cli/profile/profile_setup.hpp"
 #include "tools/cli/stop_on_signal.hpp"
+#include "tools/cli/write_file.hpp"
 #include "tools/profiler/search/make_profile.hpp"
 #include "tools/profiler/search/picture.hpp"
 #include "tools/report/progress_line.hpp"
@@ -22,36 +19,6 @@ namespace {
 
 using profiler::Record;
 using Where = report::ProgressLine::Where;
-
-Error cannot_write(const std::string& path) {
-  return {Code::permission_denied,
-          concat("profile: cannot write ", path, ": ", std::strerror(errno))};
-}
-
-std::string fresh(const std::string& path) {
-  return path + ".new";
-}
-
-// Whole, or as it was before.
-Result<void> write_file(const std::string& path, const std::string& text) {
-  std::ofstream out(fresh(path), std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  if (!out || std::rename(fresh(path).c_str(), path.c_str()) != 0) return cannot_write(path);
-  return {};
-}
-
-// Known before a load of minutes, not after it.
-Result<void> writable(const std::string& path) {
-  if (path.empty()) return {};
-  if (std::filesystem::is_directory(path)) {
-    errno = EISDIR;
-    return cannot_write(path);
-  }
-  if (!std::ofstream(fresh(path), std::ios::binary | std::ios::trunc)) return cannot_write(path);
-  (void)std::remove(fresh(path).c_str());
-  return {};
-}
 
 // `page_fault`: why there is no page of what was kept; empty: there is.
 profiler::Hooks hooks_of(const ProfileOptions& options, report::ProgressLine& bar,
@@ -105,8 +72,8 @@ Result<void> run_llm(Record& record, const profiler::EngineLink& engine,
 
 Result<std::string> run_profile(const ProfileOptions& given, const std::stop_token& stop) {
   ProfileOptions options = given;
-  AQUA_TRY(writable(options.out));
-  AQUA_TRY(writable(options.html));
+  AQUA_TRY(check_writable(options.out));
+  if (!options.html.empty()) AQUA_TRY(check_writable(options.html));
   AQUA_ASSIGN(const profiler::EngineLink engine, link_of(options, stop));
   AQUA_ASSIGN(const profiler::ProberOptions probing, prober_of(options, engine));
   AQUA_ASSIGN(Record record, record_of(options, engine, probing));

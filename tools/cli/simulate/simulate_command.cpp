@@ -11,7 +11,7 @@
 #include "tools/cli/simulate/simulate_pipeline.hpp"
 #include "tools/cli/simulate/simulate_setup.hpp"
 #include "tools/cli/simulate/simulate_sharing.hpp"
-#include "tools/cli/simulate/write_file.hpp"
+#include "tools/cli/write_file.hpp"
 #include "tools/report/progress_line.hpp"
 #include "tools/report/text.hpp"
 #include "tools/sim/input/quoted_lengths.hpp"

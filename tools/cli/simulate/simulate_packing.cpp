@@ -10,7 +10,7 @@
 #include "base/try.hpp"
 #include "tools/cli/simulate/simulate_rows.hpp"
 #include "tools/cli/simulate/simulate_setup.hpp"
-#include "tools/cli/simulate/write_file.hpp"
+#include "tools/cli/write_file.hpp"
 #include "tools/report/svg_plot.hpp"
 #include "tools/report/text.hpp"
 #include "tools/sim/fleet/serve_fleet.hpp"

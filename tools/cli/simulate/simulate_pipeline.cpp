@@ -10,7 +10,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "tools/cli/simulate/write_file.hpp"
+#include "tools/cli/write_file.hpp"
 #include "tools/report/text.hpp"
 #include "tools/sim/input/spec_json.hpp"
 #include "tools/sim/pipeline/search.hpp"

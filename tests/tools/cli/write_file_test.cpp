@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/write_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/read_file.hpp"
+#include "tests/base/temp_dir.hpp"
+
+namespace aqua::tool {
+namespace {
+
+TEST(WriteFile, TakesThePlaceOfWhatWasThereAndLeavesNothingBeside) {
+  const testing::TempDir dir;
+  const std::string path = dir.path() + "/out.json";
+  ASSERT_TRUE(check_writable(path).ok());
+  EXPECT_FALSE(std::filesystem::exists(path));
+  ASSERT_TRUE(write_file(path, "first, and longer").ok());
+  ASSERT_TRUE(write_file(path, "second").ok());
+  EXPECT_EQ(read_file(path).value(), "second");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
+}
+
+TEST(WriteFile, NamesThePathAndTheReason) {
+  const testing::TempDir dir;
+  for (const auto& refused :
+       {check_writable(dir.path() + "/no/out"), write_file(dir.path() + "/no/out", "")}) {
+    EXPECT_EQ(refused.error().code, Code::not_found);
+    EXPECT_NE(refused.error().message.find(dir.path() + "/no/out"), std::string::npos);
+  }
+  EXPECT_FALSE(check_writable(dir.path()).ok()) << "a folder";
+  EXPECT_FALSE(write_file(dir.path(), "").ok()) << "a folder";
+}
+
+TEST(WriteFile, ADeviceIsWrittenToAndNotReplaced) {
+  ASSERT_TRUE(check_writable("/dev/null").ok());
+  ASSERT_TRUE(write_file("/dev/null", "text").ok());
+  EXPECT_EQ(std::filesystem::status("/dev/null").type(), std::filesystem::file_type::character);
+  EXPECT_EQ(write_file("/dev/full", "text").error().code, Code::resource_exhausted);
+  EXPECT_EQ(std::filesystem::status("/dev/full").type(), std::filesystem::file_type::character);
+}
+
+}  // namespace
+}  // namespace aqua::tool
