@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import re
 import shutil
 import subprocess
@@ -25,7 +24,7 @@ from aqua_kv._c import weights_structs as _weights_structs
 from aqua_kv._library import lib
 from aqua_kv.kv_stream import metrics
 
-INCLUDE = Path(os.environ.get("AQUA_INCLUDE", Path(__file__).parents[2] / "include"))
+INCLUDE = Path(__file__).parents[2] / "include"
 HEADERS = [*sorted((INCLUDE / "aqua/c").glob("*.h")), INCLUDE / "aqua/aqua_emulated.h"]
 
 STRUCTS = {
