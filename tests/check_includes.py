@@ -119,7 +119,7 @@ class House:
                 return room.endswith("/capi")
             return target == "include/aqua" or target == "src/base" and not room.startswith("include/")
         if other:  # from outside every system
-            if room in ("tools/sim", "tools/keeper") or room.split("/")[0] == "coordinator":
+            if room in ("tools/sim", "tools/keeper", "tools/courier", "tools/router") or room.split("/")[0] == "coordinator":
                 return target.endswith("/decide") or target.startswith("include/") and not self.runs(path)
             return target.startswith("include/") and room.split("/")[0] == "tools"
         if room in PURE_ROOMS and target in ("include/aqua", "src/base"):
