@@ -11,7 +11,7 @@
 #include "aqua/elastic_pool.hpp"
 #include "aqua/emulated.hpp"
 #include "aqua/runtime.hpp"
-#include "capi/handle_table.hpp"
+#include "capi/handles/handle_table.hpp"
 
 namespace aqua::capi {
 

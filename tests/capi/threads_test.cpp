@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "capi/handle_table.hpp"
+#include "capi/handles/handle_table.hpp"
 #include "tests/capi/capi_fixture.hpp"
 
 namespace aqua::test {

@@ -24,7 +24,7 @@ LiveEngine::LiveEngine(const sim::Ground& ground, double speed)
 
 LiveEngine::~LiveEngine() {
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     over_ = true;
   }
   news_.notify_all();
@@ -35,26 +35,28 @@ std::shared_ptr<LiveEngine::Job> LiveEngine::submit(std::uint32_t prompt, std::u
   auto job = std::make_shared<Job>();
   job->prompt = prompt;
   job->output = output;
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   arrivals_.push_back(job);
   news_.notify_all();
   return job;
 }
 
 void LiveEngine::abort(const std::shared_ptr<Job>& job) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   job->aborted = true;
 }
 
 LiveEngine::Progress LiveEngine::await(Job& job, std::uint32_t had,
                                        std::chrono::milliseconds patience) {
-  std::unique_lock lock(mu_);
-  job.changed.wait_for(lock, patience, [&] { return job.produced > had || job.refused; });
+  const Clock::time_point until = Clock::now() + patience;
+  const MutexLock lock(mu_);
+  while (job.produced <= had && !job.refused && job.changed.wait_until(mu_, until)) {
+  }
   return {job.produced, job.refused};
 }
 
 LiveEngine::Memory LiveEngine::memory() const {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   const schedule::SchedulerStatus status = scheduler_->status();
   return {status.device_blocks, status.device_blocks_held};
 }
@@ -110,20 +112,21 @@ void LiveEngine::give_token(schedule::SequenceId id) {
 }
 
 void LiveEngine::run() {
-  std::unique_lock lock(mu_);
+  const MutexLock lock(mu_);
   Clock::time_point end = Clock::now();  // of the last iteration, on time
   while (!over_) {
     take_news();
     const schedule::Batch batch = scheduler_->next();
     if (!batch.computes()) {
-      if (!batch.moves()) news_.wait(lock, [&] { return over_ || !arrivals_.empty(); });
+      while (!batch.moves() && !over_ && arrivals_.empty()) news_.wait(mu_);
       end = Clock::now();
       continue;
     }
     const double length = sim::seconds(length_of(batch)) / speed_;
     (void)scheduler_->commit();
     end += std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(length));
-    news_.wait_until(lock, end, [&] { return over_; });
+    while (!over_ && news_.wait_until(mu_, end)) {
+    }
     for (const schedule::SequenceId id : batch.decodes) give_token(id);
     for (const schedule::PrefillChunk& chunk : batch.prefills) {
       if (chunk.last) give_token(chunk.id);

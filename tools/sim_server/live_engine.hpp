@@ -7,15 +7,14 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "aqua/schedule/scheduler.hpp"
+#include "base/mutex.hpp"
 #include "tools/sim/report/scenario.hpp"
 
 namespace aqua::tool {
@@ -28,7 +27,7 @@ class LiveEngine {
     std::uint32_t produced = 0;
     bool refused = false;  // larger than the device
     bool aborted = false;
-    std::condition_variable changed;
+    CondVar changed;
   };
   struct Progress {
     std::uint32_t produced = 0;
@@ -54,19 +53,20 @@ class LiveEngine {
   using Clock = std::chrono::steady_clock;
 
   void run();
-  void take_news();
-  [[nodiscard]] sim::Picos length_of(const schedule::Batch& batch) const;
-  void give_token(schedule::SequenceId id);
+  void take_news() AQUA_REQUIRES(mu_);
+  [[nodiscard]] sim::Picos length_of(const schedule::Batch& batch) const AQUA_REQUIRES(mu_);
+  void give_token(schedule::SequenceId id) AQUA_REQUIRES(mu_);
 
   const sim::Ground& ground_;
   const double speed_;
-  std::unique_ptr<schedule::Scheduler> scheduler_;
-  mutable std::mutex mu_;
-  std::condition_variable news_;
-  std::map<schedule::SequenceId, std::shared_ptr<Job>> jobs_;  // that the scheduler knows
-  std::vector<std::shared_ptr<Job>> arrivals_;
-  std::uint64_t next_id_ = 0;
-  bool over_ = false;
+  mutable Mutex mu_;
+  CondVar news_;
+  std::unique_ptr<schedule::Scheduler> scheduler_ AQUA_GUARDED_BY(mu_);
+  std::map<schedule::SequenceId, std::shared_ptr<Job>> jobs_
+      AQUA_GUARDED_BY(mu_);  // that the scheduler knows
+  std::vector<std::shared_ptr<Job>> arrivals_ AQUA_GUARDED_BY(mu_);
+  std::uint64_t next_id_ AQUA_GUARDED_BY(mu_) = 0;
+  bool over_ AQUA_GUARDED_BY(mu_) = false;
   std::thread thread_;
 };
 

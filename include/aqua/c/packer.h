@@ -7,7 +7,8 @@
  * Ids are the caller's own numbers. Units: tokens of KV, in whole blocks of block_tokens.
  *
  * Memory that runs out in the middle of a call may leave half a change behind: that call says
- * resource_exhausted, and every later one failed_precondition. Free the packer then. */
+ * resource_exhausted, and every later one aborted. Free the packer then, and tell another one what
+ * is where. */
 #ifndef AQUA_C_PACKER_H
 #define AQUA_C_PACKER_H
 

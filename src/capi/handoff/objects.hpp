@@ -5,12 +5,12 @@
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "aqua/c/kv_pool.h"
 #include "aqua/handoff/kv_pool.hpp"
+#include "base/mutex.hpp"
 #include "capi/call.hpp"
 #include "capi/handoff/shown_list.hpp"
 #include "capi/objects.hpp"
@@ -47,8 +47,8 @@ struct ShownPool {
   ShownList<Undelivered, UndeliveredRow> undelivered{};
   ShownList<Delivery, DeliveryRow> deliveries{};
   ShownList<ParcelHead, ParcelHeadRow> cut_off{};
-  std::mutex superseded_lock{};
-  std::vector<std::uint64_t> superseded{};
+  Mutex superseded_lock{};
+  std::vector<std::uint64_t> superseded AQUA_GUARDED_BY(superseded_lock){};
 };
 
 struct KvPoolObject {

@@ -3,8 +3,9 @@
 #pragma once
 
 #include <cstddef>
-#include <mutex>
 #include <vector>
+
+#include "base/mutex.hpp"
 
 namespace aqua::capi {
 
@@ -20,7 +21,7 @@ class ShownList {
   // Shows what take() answers, in place of what was shown before.
   template <typename Take>
   void show(const Take& take, const C* const** list, std::size_t* count) {
-    const std::lock_guard guard(lock_);
+    const MutexLock guard(lock_);
     if (shown_) {
       items_ = take();
       shown_ = false;
@@ -39,11 +40,11 @@ class ShownList {
   }
 
  private:
-  std::mutex lock_;
-  std::vector<Item> items_;
-  std::vector<Row> rows_;
-  std::vector<const C*> pointers_;
-  bool shown_ = true;
+  Mutex lock_;
+  std::vector<Item> items_ AQUA_GUARDED_BY(lock_);
+  std::vector<Row> rows_ AQUA_GUARDED_BY(lock_);
+  std::vector<const C*> pointers_ AQUA_GUARDED_BY(lock_);
+  bool shown_ AQUA_GUARDED_BY(lock_) = true;
 };
 
 }  // namespace aqua::capi

@@ -9,8 +9,8 @@
 #include "aqua/c/microbatch_swap.h"
 #include "aqua/kv_stream/microbatch_swap.hpp"
 #include "capi/call.hpp"
+#include "capi/locked.hpp"
 #include "capi/objects.hpp"
-#include "systems/kv_stream/capi/locked.hpp"
 
 namespace aqua::capi {
 

@@ -16,6 +16,7 @@
 #include "aqua/c/streamer.h"
 #include "aqua/handoff/segment_carrier.hpp"
 #include "aqua/kv_stream/streamer.hpp"
+#include "base/mutex.hpp"
 #include "capi/call.hpp"
 #include "capi/handoff/shown_list.hpp"
 #include "capi/objects.hpp"
@@ -71,7 +72,7 @@ struct StreamOutObject {
 using StreamOutTable = HandleTable<StreamOutObject, Kind::stream_out>;
 
 struct HeldStreamIn {
-  std::mutex lock{};
+  Mutex lock{};
   std::optional<kv_stream::StreamIn> in{};
 };
 struct StreamInObject {

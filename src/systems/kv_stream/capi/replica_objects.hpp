@@ -19,8 +19,8 @@
 #include "aqua/kv_stream/replica_reader.hpp"
 #include "aqua/kv_stream/replicator.hpp"
 #include "capi/call.hpp"
+#include "capi/locked.hpp"
 #include "capi/objects.hpp"
-#include "systems/kv_stream/capi/locked.hpp"
 
 namespace aqua::capi {
 

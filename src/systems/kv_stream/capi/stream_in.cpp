@@ -15,7 +15,7 @@ template <typename Use>
 Result<void> use_stream_in(const char* what, aqua_stream_in handle, Use&& use) {
   AQUA_ASSIGN(const auto object, stream_ins().use(what, handle.id));
   HeldStreamIn& held = *object->held;
-  const std::lock_guard guard(held.lock);
+  const MutexLock guard(held.lock);
   if (!held.in) return bad_handle(what, Kind::stream_in, handle.id);  // it was not made
   return use(*held.in);
 }
@@ -42,7 +42,7 @@ aqua_error* aqua_streamer_stream_in(aqua_streamer streamer, uint64_t sequence,
         what, stream_ins(), object, std::make_unique<HeldStreamIn>(), in, [&](HeldStreamIn& held) {
           return use_alone(what, locked, [&](LockedStreamer& of) -> Result<void> {
             AQUA_ASSIGN(auto made, of.streamer->stream_in(sequence, into, to_stream(stream)));
-            const std::lock_guard guard(held.lock);
+            const MutexLock guard(held.lock);
             held.in.emplace(std::move(made));
             return {};
           });

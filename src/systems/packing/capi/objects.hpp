@@ -4,12 +4,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "aqua/c/packer.h"
 #include "aqua/packing/packer.hpp"
-#include "capi/call.hpp"
+#include "capi/locked.hpp"
 #include "capi/objects.hpp"
 
 namespace aqua::capi {
@@ -23,13 +22,11 @@ struct PlanArrays {
   std::vector<std::uint64_t> freed{}, drained{}, too_large{};
 };
 
-struct LockedPacker {
-  std::mutex lock;
+struct LockedPacker : LockedObject {
+  explicit LockedPacker(std::unique_ptr<packing::Packer> made) : packer(std::move(made)) {}
   std::unique_ptr<packing::Packer> packer;
   PlanArrays plan{};
   std::vector<std::uint64_t> lost{};
-  // An exception ended a call in its middle, and nobody knows what it had changed.
-  bool interrupted = false;
 };
 struct PackerObject {
   std::unique_ptr<LockedPacker> locked;
@@ -37,22 +34,11 @@ struct PackerObject {
 
 [[nodiscard]] HandleTable<PackerObject, Kind::packer>& packers() noexcept;
 
-// failed_precondition after an interruption.
-[[nodiscard]] Result<void> check_may_call(const char* what, const LockedPacker& locked);
-
 // Runs use(locked) as the only call on the packer. `what` names the call.
 template <typename Use>
 [[nodiscard]] Result<void> use_packer(const char* what, aqua_packer handle, Use&& use) {
   AQUA_ASSIGN(const auto object, packers().use(what, handle.id));
-  LockedPacker& locked = *object->locked;
-  const std::lock_guard guard(locked.lock);
-  AQUA_TRY(check_may_call(what, locked));
-  try {
-    return use(locked);
-  } catch (...) {
-    locked.interrupted = true;
-    throw;
-  }
+  return use_locked(what, *object->locked, use);
 }
 
 [[nodiscard]] inline aqua_packer_placement to_c(const packing::Placement& placement) noexcept {

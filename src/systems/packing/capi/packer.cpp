@@ -76,7 +76,7 @@ aqua_error* aqua_packer_create(const char* policy, const aqua_packer_options* op
     AQUA_CAPI_NOT_NULL("aqua_packer_create", packer);
     AQUA_ASSIGN(const PackerOptions wanted, to_options(options));
     AQUA_ASSIGN(auto made, make_packer(policy != nullptr ? policy : kDefaultPacker, wanted));
-    std::unique_ptr<LockedPacker> locked(new LockedPacker{.lock{}, .packer = std::move(made)});
+    auto locked = std::make_unique<LockedPacker>(std::move(made));
     AQUA_ASSIGN(packer->id, packers().insert(0, PackerObject{std::move(locked)}));
     return {};
   });

@@ -4,19 +4,19 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "aqua/c/weights.h"
 #include "aqua/sharing/shared_weights.hpp"
 #include "aqua/sharing/weights_publisher.hpp"
+#include "base/mutex.hpp"
 #include "capi/call.hpp"
 #include "capi/objects.hpp"
 
 namespace aqua::capi {
 
 struct LockedWeights {
-  std::mutex lock;
+  Mutex lock{};
   std::optional<sharing::SharedWeights> weights{};
   bool suspended = false;
 };
@@ -26,7 +26,7 @@ struct WeightsObject {
 };
 
 struct LockedPublisher {
-  std::mutex lock;
+  Mutex lock{};
   std::optional<sharing::WeightsPublisher> publisher{};
   bool committed = false;
 };

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "aqua/result.hpp"
-#include "capi/handle_word.hpp"
+#include "capi/handles/handle_word.hpp"
 
 namespace aqua::capi {
 

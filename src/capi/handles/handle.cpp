@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "capi/handle.hpp"
+#include "capi/handles/handle.hpp"
 
 #include "base/concat.hpp"
 

@@ -17,8 +17,8 @@
 #include <utility>
 
 #include "base/fork_guard.hpp"
-#include "capi/free_list.hpp"
-#include "capi/handle.hpp"
+#include "capi/handles/free_list.hpp"
+#include "capi/handles/handle.hpp"
 
 namespace aqua::capi {
 
