@@ -41,7 +41,7 @@ class AQUA_API HostMemory {
   HostMemory& operator=(HostMemory&&) noexcept;
   ~HostMemory();
 
-  // Of the first byte, for host threads and for work of the device; fixed for life.
+  // Address of the first byte, for host threads and for work of the device; fixed for life.
   [[nodiscard]] std::byte* address() const noexcept;
   [[nodiscard]] std::size_t bytes() const noexcept;
   // Whether copies of the device are as fast as they can be. Not so where the device or the

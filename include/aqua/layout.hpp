@@ -69,7 +69,7 @@ struct BlockAxes {
             run_bytes};
   }
 
-  // Of one head of one token, and of all.
+  // Bytes of one head of one token, and of all heads of all tokens.
   [[nodiscard]] constexpr std::size_t head_bytes() const noexcept { return runs.count * run_bytes; }
   [[nodiscard]] constexpr std::size_t bytes() const noexcept {
     return tokens.count * (heads.count * head_bytes());

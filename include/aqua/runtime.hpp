@@ -43,7 +43,8 @@ struct EmulatedGpuOptions {
   std::size_t total_bytes = std::size_t{1} << 30;
   bool hostile = false;  // for tests: seeded delays, closed device memory, slow remapping
   std::uint64_t seed = 1;
-  // Of its link to host memory, each way, shared by all streams; 0: as fast as the host copies.
+  // Rate of its link to host memory, each way, shared by all streams; 0: as fast as the host
+  // copies.
   std::uint64_t link_bytes_per_second = 0;
   std::uint64_t peer_bytes_per_second = 0;  // to lent memory; 0: link_bytes_per_second
   bool calibrate = false;  // measure copy times as on a GPU; otherwise built-in ones serve

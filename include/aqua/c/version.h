@@ -9,7 +9,8 @@
 extern "C" {
 #endif
 
-/* Of these headers. Compare with aqua_version(), which is of the library that is loaded. */
+/* The version of these headers. Compare it with aqua_version(), that of the library that is loaded.
+ */
 #define AQUA_VERSION_MAJOR 0
 #define AQUA_VERSION_MINOR 1
 #define AQUA_VERSION_PATCH 0

@@ -98,7 +98,7 @@ class AQUA_API KvPool final : public Carrier {
   // the pool, and leaves it. Parcels that were not finished wait for the next member of this role.
   ~KvPool() override;
 
-  // Of the whole pool. Valid for as long as the pool.
+  // The layout of the whole pool. Valid for as long as the pool.
   [[nodiscard]] const Layout& layout() const noexcept;
 
   // Blocks of this member alone, of undefined content. More are asked for in the background: as

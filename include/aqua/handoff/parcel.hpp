@@ -37,7 +37,8 @@ enum class ParcelState : std::uint8_t {
 // The highest turn under which a parcel may be given. Those that takes make may lie above it.
 inline constexpr std::uint64_t kMostTurn = std::uint64_t{1} << 49;
 
-// Of parcels that do not come (Carrier::cut_off()) at most so many are kept for who does not ask.
+// The most parcels which will not come that are remembered for a process that does not ask by
+// Carrier::cut_off().
 inline constexpr std::size_t kMostCutOff = std::size_t{1} << 12;
 
 // Names a parcel before there is anything in it.
@@ -57,8 +58,8 @@ struct Parcel {
   // Within a pool: where its tokens lie, in their order. Others may share those that the giver
   // shares. Empty where bytes are carried elsewhere.
   std::vector<std::uint32_t> blocks{};
-  // Of a taker's: the segment of the keeper's in which its bytes lie (aqua::SegmentCarrier), which
-  // ends with it. Number 0: in none.
+  // For its taker: the keeper's segment in which the parcel's bytes lie (aqua::SegmentCarrier), and
+  // which ends with the parcel. Number 0: they lie in none.
   SegmentName segment{};
   std::uint32_t tokens = 0;  // that are in it
   // The giver's words to the taker, at most 4 KiB: the token that is pending, how to sample.

@@ -34,7 +34,7 @@ struct PoolStatus {
   std::uint32_t offered = 0;   // in parcels that nobody has taken
   std::uint32_t shared = 0;    // read by any number
   std::uint32_t orphaned = 0;  // of members that are gone and whose end is not proven
-  // Of members that are dead, whose work on the device may not be: nobody gets them before
+  // Blocks of members that are dead, whose work on the device may not be: nobody gets them before
   // release_quarantined(), or the end of the pool.
   std::uint32_t quarantined = 0;
   std::uint32_t waiting = 0;        // parcels that nobody has taken

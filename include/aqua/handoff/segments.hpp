@@ -62,7 +62,7 @@ namespace aqua {
 class Runtime;
 
 struct SegmentsOptions {
-  // Of a segment that is kept ready. A larger one is reserved when it is first asked for.
+  // Size of a segment that is kept ready. A larger one is reserved when it is first asked for.
   std::size_t segment_bytes = std::size_t{64} << 20;
   // Segments to have here ahead of need. Twice as many are kept, more are given back; and as many
   // of others' stay mapped after they were read.

@@ -90,7 +90,8 @@ struct Split {
   Side token{};   // all pipelines if the policy is colocated
   std::uint32_t machines = 0;
   bool fits = false;
-  // Of the slower side; of PlanInput::requests the makespan's part. 0 if it does not fit.
+  // Seconds that a request takes on the slower side; with PlanInput::requests, the makespan divided
+  // by them. 0 if it does not fit.
   double seconds_per_request = 0;
   double cost_per_request = 0;  // of the machines that it uses
   std::string lost{};           // why it is not the plan: filled by explain(); "" is the plan

@@ -59,7 +59,7 @@ struct RecoveryInput {
   std::vector<SequenceState> sequences{};
   // From a keeper into a stage; each stage has a link of its own. Above 0.
   double link_bytes_per_second = 0;
-  // Of one token that is computed from a known id, through the whole pipeline. Above 0.
+  // Seconds for one token that is computed from a known id, through the whole pipeline. Above 0.
   double prefill_seconds_per_token = 0;
   // Nothing is computed before all that is read has been. False: both begin at once.
   bool reads_first = false;

@@ -116,7 +116,7 @@ class AQUA_API ReplicaReader {
   // far has ended. Packs of this reader's term are the successor's, and stay. It is the last call;
   // where it fails, or finds no memory, it may be called again, and goes on with what is left.
   //
-  // Of a second reader of the term, where the first one could not finish: it restores each sequence
+  // A second reader of the same term, for where the first could not finish, restores each sequence
   // again that a Replicator has adopted, with the same ids, before this. Otherwise it drops the
   // packs that are their replica. Where it cannot, recovery begins anew, with a higher term and a
   // new Replicator.

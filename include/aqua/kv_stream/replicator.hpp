@@ -59,10 +59,11 @@ namespace aqua::kv_stream {
 
 struct ReplicatorOptions {
   ReplicaOwner owner{};
-  // Of model, dtype and the owner's part of the KV, at most 1,024 bytes. Who reads says the same.
+  // Names model, dtype and the owner's part of the KV, in at most 1,024 bytes. Who reads says the
+  // same.
   std::string shape{};
-  // Of the group, in which this process has its place. What is committed in an older one a reader's
-  // finish() takes for the dead owner's.
+  // The term of the group in which this process has its place. What is committed in an older one a
+  // reader's finish() takes for the dead owner's.
   std::uint64_t term = 1;
   std::uint32_t lag_tokens = 64;  // beyond which a sequence is not protected
   // A pack is committed once so many steps have gone into it, it is full, or a prompt has that is
@@ -80,8 +81,8 @@ struct ReplicatorOptions {
 // What a step has computed of one sequence.
 struct WrittenTokens {
   std::uint64_t sequence = 0;  // names one request for as long as the group lives
-  // Of the sequence, in the order of its tokens. They are its own until finish(), without_blocks()
-  // or the next step() that names others.
+  // Blocks of the sequence, in the order of its tokens. They are its own until finish(),
+  // without_blocks() or the next step() that names others.
   BlockList blocks{};
   std::uint32_t first = 0;               // position of the first token
   std::span<const std::uint32_t> ids{};  // of the tokens; one or more

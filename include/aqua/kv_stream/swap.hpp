@@ -39,8 +39,8 @@ struct AwayPlaces {
   friend bool operator==(const AwayPlaces&, const AwayPlaces&) = default;
 };
 
-// Of `microbatches` of so many bytes each: lent memory first, if it is the faster one. Nothing:
-// host memory is too small for them and `other_host_bytes`.
+// Where `microbatches` of so many bytes each lie: in lent memory first, if it is the faster one.
+// Nothing: host memory is too small for them and `other_host_bytes`.
 [[nodiscard]] AQUA_API std::optional<AwayPlaces> place_away(const AwayMemory& memory,
                                                             std::uint32_t microbatches,
                                                             std::uint64_t bytes_each,

@@ -129,7 +129,7 @@ struct LayerPoolStatus {
   std::size_t away_bytes = 0;
   std::size_t away_peer_bytes = 0;
   std::uint64_t resizes = 0;
-  // Of a pool with a goal: what it proposes, why in a word (`start`, `wanted`, `stalls`, `link`,
+  // What a pool with a goal proposes, why in a word (`start`, `wanted`, `stalls`, `link`,
   // `unpaid`, `not_wanted`, `applied`), and the device's seconds of the steps that were measured:
   // that layers computed and waited for others to come in, and that the link was busy each way.
   std::uint32_t proposed_frames = 0;

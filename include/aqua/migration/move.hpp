@@ -16,8 +16,8 @@ namespace aqua::migration {
 // Who speaks for a request: whoever has the highest turn. The router alone gives turns, and each
 // once; only a router's memory is lost with it, so an engine tells its turn when it is asked.
 using Turn = std::uint64_t;
-// Of a token in its answer: 0 is the first that is generated. The end of the stream has the
-// position behind the last token.
+// The place of a token in its answer: 0 is the first that is generated. The end of the stream has
+// the position behind the last token.
 using Position = std::uint64_t;
 
 // What crosses: blocks of KV, or token ids (never text), of which the destination computes KV.

@@ -83,7 +83,7 @@ struct SourceOptions {
   // Tokens that the destination keeps room for, with what the answer may grow by while it is
   // copied.
   std::uint32_t room_tokens = 0;
-  // Of KV only whole blocks cross while it grows.
+  // Tokens in a block: only whole blocks of KV cross while it grows.
   std::uint32_t block_tokens = 16;
   // So much left over is not worth another round before the hold.
   std::uint32_t little_tokens = 32;
@@ -120,7 +120,7 @@ class AQUA_API SourceMove {
         room_(options.room_tokens),
         block_(options.block_tokens),
         little_(options.little_tokens) {}
-  // Of so many tokens those that may cross while it goes on.
+  // How many of so many tokens may cross while the source goes on.
   [[nodiscard]] std::uint32_t finished(std::uint32_t tokens) const noexcept {
     return kind_ == Kind::kv ? tokens - tokens % block_ : tokens;
   }

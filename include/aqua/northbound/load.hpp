@@ -88,14 +88,14 @@ enum class BudgetReason : std::uint8_t {
 
 // What the engine has after the event named by `reason`.
 struct MemoryBudget {
-  // Of its own device: what it may use from now on. With a profile the profile's kv_bytes_total,
-  // else all of the device but shared_bytes; less what is lent or about to be.
+  // What the engine may use of its own device from now on. With a profile the profile's
+  // kv_bytes_total, else all of the device but shared_bytes; less what is lent or about to be.
   std::size_t engine_bytes = 0;
   std::size_t lent_bytes = 0;  // of its own device: put up for lending, held by others or not
   std::size_t peer_bytes = 0;  // neighbours' memory leased to us
   std::size_t host_bytes = 0;  // this server's DRAM that we may use
   BudgetReason reason = BudgetReason::opened;
-  // Of its own device: weights and KV pools that are mapped here, each mapping counted, and that
+  // Weights and KV pools of its own device that are mapped here, each mapping counted, and that
   // others may have mapped as well. Mapping them is no event of its own.
   std::size_t shared_bytes = 0;
   friend bool operator==(const MemoryBudget&, const MemoryBudget&) = default;

@@ -43,8 +43,8 @@ struct ProducerOptions {
   // From a reclaim to the next offer, at least. A flip moves gigabytes twice; twice a minute is
   // noise on the link, more would be the consumer's work undone as soon as it is done.
   std::chrono::milliseconds min_time_between_flips{30'000};
-  // Of kv_bytes_total, kept free on top of what is wanted when offering. Reclaiming for want of
-  // memory starts only when all of it is gone.
+  // Part of kv_bytes_total that is kept free, on top of what is wanted, when offering. Reclaiming
+  // for want of memory starts only when all of it is gone.
   double headroom = 0.1;
   // Smaller offers are not worth their messages: four slabs of 64 MiB.
   std::size_t min_offer_bytes = std::size_t{256} << 20;

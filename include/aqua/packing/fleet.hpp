@@ -67,7 +67,7 @@ struct EngineStatus {
   std::uint64_t kv_tokens = 0;
   std::uint64_t usable_tokens = 0;  // what may be filled: kv_tokens less the watermark
   std::uint64_t held_tokens = 0;    // by residents and by both ends of moves, prefixes once
-  // Of these, what moves away: prefixes that nobody who stays shares are in it.
+  // The part of these that moves away, with prefixes that nobody who stays shares.
   std::uint64_t leaving_tokens = 0;
   std::uint32_t residents = 0;            // that are not moving
   std::uint32_t coming = 0, leaving = 0;  // moves under way

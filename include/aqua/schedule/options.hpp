@@ -25,9 +25,10 @@ struct SchedulerOptions {
   // n: iterations in a time slice of las and cfs, and how many auto keeps a sequence that it has
   // brought in. Longer: fewer page-outs, longer waits.
   std::uint32_t slice_iterations = 64;
-  // Of B, what decodes may not take while a prefill is runnable (las, cfs, auto): d stays
-  // below B - min_prefill_tokens + 1. The paper's "below B" is 1, which lets a prompt trickle in by
-  // the token; with a share no prompt's first token waits for decodes. Taken as B / 2 at most.
+  // Tokens of the budget B that decodes may not take while a prefill is runnable (las, cfs, auto):
+  // d stays below B - min_prefill_tokens + 1. The paper's "below B" is 1, which lets a prompt
+  // trickle in by the token; with a share no prompt's first token waits for decodes. Taken as B / 2
+  // at most.
   std::uint32_t min_prefill_tokens = 64;
 
   // auto: the time between two tokens that readers are promised, the TPOT of the SLA. An iteration

@@ -54,9 +54,9 @@ struct Manifest {
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };
 
-// Of all slabs of a manifest that has been checked.
+// Bytes of all slabs of a manifest that has been checked.
 [[nodiscard]] AQUA_API std::uint64_t slab_bytes(const Manifest& manifest);
-// From its first byte to behind its last, of a tensor of a manifest that has been checked.
+// Bytes from the first to behind the last of a tensor of a manifest that has been checked.
 [[nodiscard]] AQUA_API std::uint64_t tensor_bytes(const Manifest& manifest,
                                                   const TensorInfo& tensor);
 // Strides of a tensor without gaps.

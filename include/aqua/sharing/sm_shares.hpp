@@ -67,8 +67,8 @@ struct EngineLoad {
 struct ShareOptions {
   std::uint32_t units = 20;     // that the multiprocessors are divided into; 1,024 at most
   std::uint32_t kv_blocks = 0;  // that all engines have together; 0: they are not divided here
-  // Of what equal parts would be, that each engine has at least, of both, in whole units and
-  // blocks: an engine that is asked for little is still to be quick when it is.
+  // The least that each engine gets of multiprocessors and of blocks, as a part of an equal share,
+  // in whole units and blocks: an engine that is asked for little is still to be quick when it is.
   double least = 0.5;
   // Shares stay as they are unless the highest utilization falls by more than this part of it, or
   // more engines keep up. Blocks do unless somebody who lacks some has more of them by this part.
