@@ -201,7 +201,7 @@ aqua_error* aqua_kv_pool_superseded(aqua_kv_pool pool, const uint64_t** numbers,
     AQUA_CAPI_NOT_NULL(what, count);
     AQUA_ASSIGN(const auto used, kv_pools().use(what, pool.id));
     ShownPool& shown = *used->shown;
-    const MutexLock guard(shown.superseded_lock);
+    const aqua::MutexLock guard(shown.superseded_lock);
     shown.superseded = shown.pool.superseded();
     *numbers = shown.superseded.data();
     *count = shown.superseded.size();

@@ -42,7 +42,7 @@ aqua_error* aqua_streamer_stream_in(aqua_streamer streamer, uint64_t sequence,
         what, stream_ins(), object, std::make_unique<HeldStreamIn>(), in, [&](HeldStreamIn& held) {
           return use_alone(what, locked, [&](LockedStreamer& of) -> Result<void> {
             AQUA_ASSIGN(auto made, of.streamer->stream_in(sequence, into, to_stream(stream)));
-            const MutexLock guard(held.lock);
+            const aqua::MutexLock guard(held.lock);
             held.in.emplace(std::move(made));
             return {};
           });

@@ -17,7 +17,7 @@ namespace {
 template <typename Use>
 Result<void> use_weights(const char* what, aqua_weights handle, Use&& use) {
   AQUA_ASSIGN(const auto object, all_weights().use(what, handle.id));
-  const MutexLock guard(object->locked->lock);
+  const aqua::MutexLock guard(object->locked->lock);
   return use(*object->locked);
 }
 

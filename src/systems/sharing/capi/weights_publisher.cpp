@@ -49,7 +49,7 @@ Result<Manifest> manifest_of(const char* what, const aqua_weights_options& optio
 template <typename Use>
 Result<void> use_publisher(const char* what, aqua_weights_publisher handle, Use&& use) {
   AQUA_ASSIGN(const auto object, publishers().use(what, handle.id));
-  const MutexLock guard(object->locked->lock);
+  const aqua::MutexLock guard(object->locked->lock);
   if (object->locked->committed) {
     return Error{Code::failed_precondition, aqua::concat(what, ": it is committed")};
   }
