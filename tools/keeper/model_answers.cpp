@@ -171,4 +171,13 @@ Result<Keeper::Served> Keeper::serve(std::uint64_t /*from*/, const wire::Drop& a
   return Served{};
 }
 
+Result<Keeper::Served> Keeper::serve(std::uint64_t from, const wire::Freeing& asked) {
+  // What is closed after this look is told on this thread, and so after this answer.
+  const std::uint64_t bytes = room_.bytes_being_freed();
+  waiters_.forget(from);
+  if (bytes == 0 || !asked.wait) return Served{{.freeing = bytes}};
+  AQUA_ASSIGN(const int event, waiters_.add(from));
+  return Served{{.later = true, .freeing = bytes}, {event}};
+}
+
 }  // namespace aqua::keeper

@@ -28,6 +28,7 @@
 #include "tools/keeper/disk/disk_tier.hpp"
 #include "tools/keeper/kept_slab.hpp"
 #include "tools/keeper/members.hpp"
+#include "tools/keeper/slab_room.hpp"
 
 namespace aqua::keeper {
 
