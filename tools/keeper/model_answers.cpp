@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/concat.hpp"
+#include "base/step.hpp"
 #include "base/try.hpp"
 #include "tools/keeper/keeper.hpp"
 
@@ -58,6 +59,7 @@ Result<Keeper::Served> Keeper::serve(std::uint64_t from, const wire::Commit& ask
                      .device = opened.device,
                      .spare = opened.as.spare,
                      .order = opened.as.order});
+  step("commit");
   auto forgotten = book_.commit(from, asked.copy);
   if (!forgotten.ok()) {
     store_.forget(kept);
