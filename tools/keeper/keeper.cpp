@@ -128,6 +128,7 @@ void Keeper::on_readable(PacketServer& server, int fd) {
   if (fd == room_.freed_event()) {
     clear_event(fd);
     waiters_.wake_all();
+    segments_.freed();
     return;
   }
   for (const std::uint64_t number : pools_.members_of(fd)) {

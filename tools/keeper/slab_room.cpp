@@ -48,15 +48,28 @@ void SlabRoom::give(std::size_t slabs) {
 }
 
 void SlabRoom::close(std::vector<KeptSlab> slabs) {
-  for (KeptSlab& slab : slabs) {
-    const std::uint64_t bytes = slab.bytes;
-    {
-      const MutexLock lock(mu_);
-      ++being_freed_;
-      bytes_being_freed_ += bytes;
-    }
-    reaper_.close_later(std::move(slab.fd), [this, bytes] { closed(bytes); });
+  for (KeptSlab& slab : slabs) close(std::move(slab), {});
+}
+
+std::shared_ptr<const KeptSlab> SlabRoom::share(KeptSlab slab, Closed closed) {
+  const auto let_go = [this, closed = std::move(closed)](KeptSlab* held) {
+    close(std::move(*held), closed);
+    delete held;
+  };
+  return std::shared_ptr<KeptSlab>(new KeptSlab(std::move(slab)), let_go);
+}
+
+void SlabRoom::close(KeptSlab slab, Closed then) {
+  const std::uint64_t bytes = slab.bytes;
+  {
+    const MutexLock lock(mu_);
+    ++being_freed_;
+    bytes_being_freed_ += bytes;
   }
+  reaper_.close_later(std::move(slab.fd), [this, bytes, then = std::move(then)] {
+    if (then) then();
+    closed(bytes);
+  });
 }
 
 void SlabRoom::closed(std::uint64_t bytes) {

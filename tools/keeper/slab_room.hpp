@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "aqua/result.hpp"
@@ -30,8 +31,12 @@ class SlabRoom {
   [[nodiscard]] Result<void> take(std::size_t slabs);
   // Slabs that were taken are closed, or were never there.
   void give(std::size_t slabs);
+  using Closed = PageReaper::Closed;
   // Closes slabs that were taken, and gives them; returns before that is done.
   void close(std::vector<KeptSlab> slabs);
+  // One that was taken, closed when its last holder lets go of it, whichever thread that is on.
+  // `closed` is called then. The room outlives all holders.
+  [[nodiscard]] std::shared_ptr<const KeptSlab> share(KeptSlab slab, Closed closed);
 
   [[nodiscard]] std::size_t most() const { return most_; }
   // Of slabs that close() has not closed yet.
@@ -40,6 +45,7 @@ class SlabRoom {
   [[nodiscard]] int freed_event() const { return freed_.get(); }
 
  private:
+  void close(KeptSlab slab, Closed then);
   void closed(std::uint64_t bytes);
 
   const std::size_t most_;
