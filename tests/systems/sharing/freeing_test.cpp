@@ -4,16 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
+#include <memory>
 #include <string>
-#include <string_view>
 #include <thread>
 
 #include "aqua/sharing/models.hpp"
-#include "base/step.hpp"
 #include "tests/coordinator/temp_dir.hpp"
+#include "tests/keeper/nothing_is_freed.hpp"
 #include "tests/keeper/peer_program.hpp"
 #include "tests/systems/sharing/small_runtime.hpp"
 #include "tools/keeper/keeper.hpp"
@@ -24,43 +22,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kSmallModel = std::uint64_t{4} << 20;  // bytes, in two slabs
-
-// As long as it lives, whoever is about to free a slab stands still.
-class NothingIsFreed {
- public:
-  NothingIsFreed() {
-    const std::lock_guard lock(mutex_);
-    standing_ = 0;
-    open_ = false;
-    step_hook = [](const char* name) {
-      if (name != std::string_view("free")) return;
-      std::unique_lock lock(mutex_);
-      ++standing_;
-      changed_.notify_all();
-      changed_.wait(lock, [] { return open_; });
-    };
-  }
-  ~NothingIsFreed() {
-    step_hook = nullptr;
-    const std::lock_guard lock(mutex_);
-    open_ = true;
-    changed_.notify_all();
-  }
-  NothingIsFreed(const NothingIsFreed&) = delete;
-  NothingIsFreed& operator=(const NothingIsFreed&) = delete;
-
-  // So many threads have come to it; false where they have not for a minute.
-  [[nodiscard]] static bool stand(unsigned threads) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, 60s, [&] { return standing_ >= threads; });
-  }
-
- private:
-  static inline std::mutex mutex_;
-  static inline std::condition_variable changed_;
-  static inline unsigned standing_ = 0;
-  static inline bool open_ = false;
-};
 
 class FreedWeights : public ::testing::Test {
  protected:
@@ -82,7 +43,7 @@ TEST_F(FreedWeights, HoldNobodyUpAndAreToldUntilTheyAreGone) {
   test::PeerProgram engine(socket_);
   ASSERT_EQ(engine.ask("publish 1 7"), "ok");
   {
-    const NothingIsFreed stands;
+    const test::NothingIsFreed stands;
     ASSERT_TRUE(retire_model("small", "1", socket_).ok());
     ASSERT_TRUE(stands.stand(std::thread::hardware_concurrency() > 1 ? 2 : 1))
         << "both slabs at the same time";
@@ -101,10 +62,10 @@ TEST_F(FreedWeights, OfTheirLastReaderHoldNobodyUp) {
   start(64);
   test::PeerProgram engine(socket_), reader(socket_);
   ASSERT_EQ(engine.ask("publish 1 7"), "ok");
-  ASSERT_EQ(reader.ask("attach 1"), "1");
+  ASSERT_EQ(reader.ask("attach -"), "1");
   ASSERT_EQ(engine.ask("publish 2 8"), "ok");
   {
-    const NothingIsFreed stands;
+    const test::NothingIsFreed stands;
     EXPECT_EQ(reader.ask("suspend"), "ok");
     ASSERT_TRUE(stands.stand(1));
     EXPECT_EQ(being_freed(), kSmallModel);
@@ -119,7 +80,7 @@ TEST_F(FreedWeights, LeaveNoRoomBeforeTheyAreGone) {
   test::PeerProgram engine(socket_);
   ASSERT_EQ(engine.ask("publish 1 7"), "ok");
   {
-    const NothingIsFreed stands;
+    const test::NothingIsFreed stands;
     ASSERT_TRUE(retire_model("small", "1", socket_).ok());
     const std::string refused = engine.ask("publish 2 8");
     EXPECT_EQ(refused.substr(0, 18), "resource_exhausted");
