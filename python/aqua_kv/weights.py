@@ -190,7 +190,7 @@ class SharedWeights(Locked):
 
     @property
     def version(self) -> str:
-        with self._lock:
+        with self._lock:  # the text is the library's
             return str(self._info().version.decode())
 
     @property
@@ -226,7 +226,8 @@ class SharedWeights(Locked):
 
     def _info(self) -> Any:
         info = CWeightsInfo()
-        error = lib.aqua_weights_get_info(self._handle, info)
+        with self._lock:  # or a runtime that closes meanwhile would find them in use
+            error = lib.aqua_weights_get_info(self._handle, info)
         if error:
             raise_error(error)
         return info
