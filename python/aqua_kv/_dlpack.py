@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads where the memory of a DLPack capsule lies, without taking it over: the capsule stays the
-producer's, and its own destructor frees it (struct layouts: dlpack.h, versions 0.x and 1.x)."""
+producer's, and its own destructor frees it; and makes capsules of memory that is only to be read
+(struct layouts: dlpack.h, versions 0.x and 1.x)."""
 
 from __future__ import annotations
 
 import ctypes
 from ctypes import c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
-from typing import Any, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 CPU = 1
 CUDA = 2
 CUDA_HOST = 3
 CUDA_MANAGED = 13
+Device = Tuple[int, int]  # of these, and its number
 _FLAG_READ_ONLY = 1
+_VERSION = (1, 0)  # the first that can say so
+_UNUSED = b"dltensor_versioned"  # the name of a capsule that nobody has taken over
 
 
 class _Tensor(ctypes.Structure):
@@ -61,14 +65,90 @@ _get_pointer.restype = c_void_p
 _get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
+# Called without a reference to the capsule, which is being collected.
+_is_unused = ctypes.PYFUNCTYPE(ctypes.c_int, c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_IsValid", ctypes.pythonapi)
+)
+_unused_at = ctypes.PYFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+_new_capsule = ctypes.pythonapi.PyCapsule_New
+_new_capsule.restype = ctypes.py_object
+_new_capsule.argtypes = [c_void_p, ctypes.c_char_p, c_void_p]
+
+# What capsules refer to, by the address of their struct, until whoever took one over lets go of it.
+_given: Dict[int, Tuple[object, ...]] = {}
+
+
+def _let_go(struct: int) -> None:
+    _given.pop(struct, None)
+
+
+def _collected(capsule: int) -> None:
+    if _is_unused(capsule, _UNUSED):
+        _given.pop(_unused_at(capsule, _UNUSED), None)
+
+
+_deleter = ctypes.CFUNCTYPE(None, c_void_p)(_let_go)  # takes the GIL: its caller may not have it
+_destructor = ctypes.PYFUNCTYPE(None, c_void_p)(_collected)
+
+
+# DLPack's codes of NumPy's kinds. What NumPy has no kind for is told by its name.
+_KINDS = {"i": 0, "u": 1, "f": 2, "b": 6}
+_NAMED = {("BF16", "<V2"): 4}
+
+
+def read_only_capsule(
+    address: int,
+    device: Optional[Device],
+    shape: Tuple[int, ...],
+    strides: Tuple[int, ...],
+    typestr: str,
+    type_name: str,
+    keep: object,
+    asked: Dict[str, Any],
+) -> object:
+    """Of memory that is not to be written, which `keep` keeps. `strides` in bytes, `asked`: the
+    keywords of __dlpack__(). BufferError: it cannot be given so."""
+    version = asked.pop("max_version", None)
+    wanted = asked.pop("dl_device", None)
+    copy = asked.pop("copy", None)
+    asked.pop("stream", None)  # the memory was complete before it was published
+    if asked:
+        raise TypeError(f"__dlpack__() takes no {', '.join(asked)}")
+    if version is None or tuple(version) < _VERSION:
+        raise BufferError("memory that is read-only needs DLPack 1.0: ask with max_version=(1, 0)")
+    if device is None:
+        raise BufferError("DLPack has no name for this device, or only work on it reaches its memory")
+    if copy or (wanted is not None and tuple(wanted) != device):
+        raise BufferError(f"it lies on DLPack device {device}, and is not copied")
+    item_bytes = int(typestr[2:])
+    code = _NAMED.get((type_name, typestr), _KINDS.get(typestr[1]))
+    if code is None or typestr[0] == ">" or any(step % item_bytes for step in strides):
+        raise BufferError(f"{type_name} as {typestr} with strides {strides} is nothing to DLPack")
+    axes = c_int64 * len(shape)
+    lengths, steps = axes(*shape), axes(*(step // item_bytes for step in strides))
+    struct = _Versioned(*_VERSION, None, ctypes.cast(_deleter, c_void_p), _FLAG_READ_ONLY)
+    tensor = struct.tensor
+    tensor.data = address
+    tensor.device_type, tensor.device_id = device
+    tensor.ndim = len(shape)
+    tensor.type_code, tensor.type_bits, tensor.type_lanes = code, 8 * item_bytes, 1
+    tensor.shape = ctypes.cast(lengths, ctypes.POINTER(c_int64))
+    tensor.strides = ctypes.cast(steps, ctypes.POINTER(c_int64))
+    at = ctypes.addressof(struct)
+    _given[at] = (struct, lengths, steps, keep)
+    return _new_capsule(at, _UNUSED, ctypes.cast(_destructor, c_void_p))
+
+
 def describe(array: Any) -> Described:
     try:
-        capsule = array.__dlpack__(max_version=(1, 0))
+        capsule = array.__dlpack__(max_version=_VERSION)
     except TypeError:  # a producer from before version 1
         capsule = array.__dlpack__()
     read_only = False
-    if _is_valid(capsule, b"dltensor_versioned"):
-        versioned = _Versioned.from_address(_get_pointer(capsule, b"dltensor_versioned"))
+    if _is_valid(capsule, _UNUSED):
+        versioned = _Versioned.from_address(_get_pointer(capsule, _UNUSED))
         if versioned.major != 1:
             raise TypeError(f"DLPack version {versioned.major} is not known here")
         read_only = bool(versioned.flags & _FLAG_READ_ONLY)

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import atexit
 import os
-from typing import Dict, Set
+from typing import Dict, Optional, Set
 
-from . import _callbacks
+from . import _callbacks, _dlpack
 from ._errors import Error
 from ._library import lib
 from ._owned import Belongings, ignore_not_found
@@ -21,8 +21,14 @@ _TRIES = 100
 class State:
     """One open runtime: its handle, what belongs to it, and whose callbacks it calls."""
 
-    def __init__(self, handle: RuntimeHandle, callbacks_key: int) -> None:
+    def __init__(
+        self,
+        handle: RuntimeHandle,
+        callbacks_key: int,
+        dlpack_device: Optional[_dlpack.Device] = None,
+    ) -> None:
         self.handle = handle
+        self.dlpack_device = dlpack_device  # none: DLPack has no name for it
         self.pins = Belongings(lib.aqua_pin_release)
         self.tensors = Belongings(lib.aqua_tensor_free)
         self.pools = Belongings(lib.aqua_pool_free)

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Optional, Tuple, Type
 
-from . import _callbacks
+from . import _callbacks, _dlpack
 from ._c import layout_structs as ls
 from ._c import structs as s
 from ._blocks import BlockList, to_uint32
@@ -131,7 +132,7 @@ class Runtime:
         if error:
             _callbacks.forget(key)
             raise_error(error)
-        return cls(State(handle, key))
+        return cls(State(handle, key, _dlpack_device(device, emulated)))
 
     def close(self) -> None:
         """Releases its pins, frees its tensors, pools, layer pools and emulated memory, gives back what is
@@ -318,6 +319,15 @@ class Runtime:
         state = getattr(self, "_state", None)
         if state is not None:
             state.drop()
+
+
+def _dlpack_device(device: str, emulated: Optional[EmulatedGpu]) -> Optional[_dlpack.Device]:
+    kind, _, number = (device or os.environ.get("AQUA_DEVICE", "")).partition(":")
+    if kind == "cuda" and number.isdigit():
+        return _dlpack.CUDA, int(number)
+    if kind in ("emu", "host") and not (emulated is not None and emulated.hostile):
+        return _dlpack.CPU, 0
+    return None
 
 
 def _pages(pages: TensorPages, count: int) -> Tuple[object, ls.CTensorPages]:

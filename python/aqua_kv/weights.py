@@ -47,6 +47,23 @@ _TYPESTRS = {
 }  # fmt: skip
 
 
+class WeightArray(DeviceArray):
+    """An array over a WeightTensor. It shows itself by DLPack as well, to those that ask for version
+    1.0: an earlier one cannot say that memory is read-only (BufferError). Memory of an emulated GPU
+    is the CPU's to DLPack, and is not shown where only work of the device may reach it."""
+
+    owner: "WeightTensor"
+
+    def __dlpack_device__(self) -> _dlpack.Device:
+        return self.owner.__dlpack_device__()
+
+    def __dlpack__(self, **asked: Any) -> object:
+        return _dlpack.read_only_capsule(
+            self.data, self.owner.dlpack_device, self.shape, self.strides, self.typestr,
+            self.owner.type, self, asked,
+        )
+
+
 class WeightTensor(DeviceBytes):
     """Where a tensor lies, to be read. Valid until its weights are closed or suspended."""
 
@@ -65,7 +82,32 @@ class WeightTensor(DeviceBytes):
     def read_only(self) -> bool:
         return True
 
-    def values(self) -> DeviceArray:
+    @property
+    def dlpack_device(self) -> Optional[_dlpack.Device]:
+        """None where DLPack has no name for it: it was opened by a UUID, or is hostile."""
+        return self.owner._runtime._state.dlpack_device
+
+    def __dlpack_device__(self) -> _dlpack.Device:
+        if self.dlpack_device is None:
+            raise BufferError(f"{self.name}: DLPack has no name for its device")
+        return self.dlpack_device
+
+    def __dlpack__(self, **asked: Any) -> object:
+        """Its bytes, as __cuda_array_interface__ shows them."""
+        return self.array((self.bytes,)).__dlpack__(**asked)
+
+    def array(
+        self,
+        shape: Tuple[int, ...],
+        typestr: str = "|u1",
+        *,
+        offset: int = 0,
+        strides: Optional[Tuple[int, ...]] = None,
+    ) -> WeightArray:
+        made = super().array(shape, typestr, offset=offset, strides=strides)
+        return WeightArray(self, made.data, shape, typestr, made.strides)
+
+    def values(self) -> WeightArray:
         """Its elements as an array. TypeError where they are packed in blocks (Q4_0 and the like)."""
         typestr = _TYPESTRS.get(self.type)
         alone = typestr is not None and self.block_elements == 1
@@ -148,7 +190,7 @@ class SharedWeights(Locked):
 
     @property
     def version(self) -> str:
-        with self._lock:
+        with self._lock:  # the text is the library's
             return str(self._info().version.decode())
 
     @property
@@ -184,7 +226,8 @@ class SharedWeights(Locked):
 
     def _info(self) -> Any:
         info = CWeightsInfo()
-        error = lib.aqua_weights_get_info(self._handle, info)
+        with self._lock:  # or a runtime that closes meanwhile would find them in use
+            error = lib.aqua_weights_get_info(self._handle, info)
         if error:
             raise_error(error)
         return info

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from device import DEVICE
 
 import aqua_kv
-from aqua_kv import Code, Error, NewWeight, SharedWeights, emulated, publish_weights
+from aqua_kv import Code, Error, NewWeight, SharedWeights, _dlpack, emulated, publish_weights
 
 A = np.arange(32 * 64, dtype=np.float16).reshape(32, 64)
 B = np.array([3, 1, 2], dtype=np.float32)
@@ -50,6 +51,71 @@ def test_an_array_over_it_is_read_only(runtime, keeper):
         assert interface["shape"] == (32, 64) and interface["typestr"] == "<f2"
         with pytest.raises(ValueError, match="read-only"):
             emulated.write(runtime, values, A)
+
+
+def test_dlpack_says_that_it_is_read_only(runtime, keeper):
+    publish(runtime, keeper)
+    with SharedWeights.attach(runtime, "small", keeper=keeper.socket) as weights:
+        values = weights["a"].values()
+        told = _dlpack.describe(values)
+        assert told.read_only and told.address == weights["a"].data
+        assert (told.shape, told.strides, told.item_bytes) == ((32, 64), (128, 2), 2)
+        device = values.__dlpack_device__()
+        assert device[0] == told.device_type
+        if DEVICE.startswith("emu:"):
+            assert device == (_dlpack.CPU, 0)
+            assert ctypes.string_at(told.address, A.nbytes) == A.tobytes()
+        as_bytes = _dlpack.describe(weights["b"])
+        assert as_bytes.read_only and (as_bytes.shape, as_bytes.item_bytes) == ((12,), 1)
+        for asked in (
+            {}, {"max_version": (0, 8)}, {"max_version": (1, 0), "copy": True},
+            {"max_version": (1, 0), "dl_device": (99, 0)},
+        ):  # fmt: skip
+            with pytest.raises(BufferError):
+                values.__dlpack__(**asked)
+        assert values.__dlpack__(stream=-1, max_version=(1, 1), dl_device=device, copy=False)
+        odd = weights["a"].array((4,), "<f2", strides=(3,))
+        with pytest.raises(BufferError, match="strides"):
+            odd.__dlpack__(max_version=(1, 0))
+
+
+def test_numpy_takes_it_by_dlpack_and_cannot_write_it(runtime, keeper):
+    if not DEVICE.startswith("emu:"):
+        pytest.skip("NumPy reads host memory")
+    publish(runtime, keeper)
+    with SharedWeights.attach(runtime, "small", keeper=keeper.socket) as weights:
+        if np.lib.NumpyVersion(np.__version__) < "2.1.0":  # knows no version 1.0, and is refused
+            with pytest.raises(BufferError, match="DLPack 1.0"):
+                np.from_dlpack(weights["a"].values())
+            return
+        array = np.from_dlpack(weights["a"].values())
+        assert (array == A).all() and array.dtype == A.dtype
+        assert not array.flags.writeable
+        del array
+        assert not _dlpack._given
+
+
+def test_a_capsule_keeps_the_weights_until_whoever_took_it_lets_go(runtime, keeper):
+    brain = NewWeight("w", "BF16", np.zeros((4, 8), np.uint16))
+    publish_weights(runtime, "brain", "1", [brain], keeper=keeper.socket)
+    with SharedWeights.attach(runtime, "brain", keeper=keeper.socket) as weights:
+        capsule = weights["w"].values().__dlpack__(max_version=(1, 0))
+        assert len(_dlpack._given) == 1
+        del capsule  # nobody took it over
+        assert not _dlpack._given
+        capsule = weights["w"].values().__dlpack__(max_version=(1, 0))
+        at = _dlpack._get_pointer(capsule, b"dltensor_versioned")
+        struct = _dlpack._Versioned.from_address(at)
+        tensor = struct.tensor
+        assert (tensor.type_code, tensor.type_bits, tensor.type_lanes) == (4, 16, 1)  # bfloat16
+        rename = ctypes.pythonapi.PyCapsule_SetName
+        rename.argtypes = [ctypes.py_object, ctypes.c_char_p]
+        used = b"used_dltensor_versioned"
+        assert rename(capsule, used) == 0
+        del capsule
+        assert len(_dlpack._given) == 1, "it is its taker's, who reads it on"
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(struct.deleter)(at)
+        assert not _dlpack._given
 
 
 def test_from_the_device_and_in_blocks(runtime, keeper):

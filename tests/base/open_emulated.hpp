@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A runtime without a coordinator, on an emulated GPU as small as a test wants it.
+// A runtime on an emulated GPU as small as a test wants it, without a coordinator unless it says
+// so.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +14,10 @@ namespace aqua::test {
 // `hostile`: as EmulatedGpuOptions::hostile.
 [[nodiscard]] inline Runtime open_emulated(std::size_t total_bytes, std::size_t host_bytes,
                                            bool hostile = false,
-                                           const std::string& device = "emu:0") {
+                                           const std::string& device = "emu:0",
+                                           const std::string& coordinator = "none") {
   return must(Runtime::open({.device = device,
-                             .coordinator = "none",
+                             .coordinator = coordinator,
                              .host_bytes = host_bytes,
                              .emulated = {.total_bytes = total_bytes, .hostile = hostile}}));
 }

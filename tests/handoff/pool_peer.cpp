@@ -15,6 +15,7 @@
 //   undelivered             answers "ID CODE", and "in doubt", of the next that comes
 //   give N                  hands over N requests, one "gave ID" each, and keeps blocks beside
 //   serve N                 takes, appends, checks and finishes N, one "served ID" each
+//   coordinator             "connected" or "away"; the one that it was started with
 #include <unistd.h>
 
 #include <istream>
@@ -42,7 +43,8 @@ constexpr std::chrono::milliseconds kLook{1000};  // then look again whether the
 
 class PoolPeer {
  public:
-  explicit PoolPeer(std::string keeper) : keeper_(std::move(keeper)) {}
+  PoolPeer(std::string keeper, const std::string& coordinator)
+      : keeper_(std::move(keeper)), runtime_(open_small_gpu(coordinator)) {}
 
   std::string obey(const std::string& verb, std::istream& words) {
     if (verb == "attach") {
@@ -52,6 +54,7 @@ class PoolPeer {
       if (pool.ok()) pool_ = std::move(*pool);
       return outcome(pool);
     }
+    if (verb == "coordinator") return runtime_.status().connected ? "connected" : "away";
     if (!pool_) return "not attached";
     if (verb == "hang-up") return test::hang_up();
     if (verb == "leave") return taken_.clear(), pool_.reset(), "ok";
@@ -234,7 +237,7 @@ class PoolPeer {
   }
 
   const std::string keeper_;
-  aqua::Runtime runtime_ = open_small_gpu();
+  aqua::Runtime runtime_;
   std::optional<KvPool> pool_;
   std::vector<Taken> taken_;
   std::mt19937_64 random_{std::random_device{}()};
@@ -244,7 +247,7 @@ class PoolPeer {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
-  PoolPeer member(argv[1]);
+  if (argc != 2 && argc != 3) return 2;
+  PoolPeer member(argv[1], argc == 3 ? argv[2] : "none");
   test::peer::obey_forever(member);
 }

@@ -32,8 +32,8 @@ inline KvPoolOptions small_pool(const std::string& keeper, const std::string& ro
   return options;
 }
 
-inline Runtime open_small_gpu() {
-  return test::open_emulated(32 << 20, 2 << 20);
+inline Runtime open_small_gpu(const std::string& coordinator = "none") {
+  return test::open_emulated(32 << 20, 2 << 20, /*hostile=*/false, "emu:0", coordinator);
 }
 
 // The first of what `ask` answers, once it answers any. These throw, which fails a test, after

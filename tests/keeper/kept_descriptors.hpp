@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
@@ -17,10 +18,14 @@
 namespace aqua::test {
 
 // What the keeper has open: what it keeps, what it stands on, and one connection, over which it
-// answers when it has heard the end of earlier ones.
+// answers when it has heard the end of earlier ones, and has freed what it let go of.
 inline std::ptrdiff_t kept_descriptors(KeeperProcess& keeper) {
   KeeperConnection last = KeeperConnection::connect(keeper.socket()).value();
-  EXPECT_TRUE(last.exchange(R"({"op": "models", "first": 0})").ok());
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  for (bool freeing = true; freeing;) {
+    const auto answer = last.exchange(R"({"op": "freeing", "wait": true})").value();
+    freeing = !answer.fds.empty() && last.wait_for(answer.fds.front().get(), patience).value();
+  }
   const std::filesystem::directory_iterator all("/proc/" + std::to_string(keeper.process().pid()) +
                                                 "/fd");
   return std::distance(begin(all), end(all));

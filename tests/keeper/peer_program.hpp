@@ -18,6 +18,12 @@ class PeerProgram {
  public:
   explicit PeerProgram(const std::string& keeper, const std::string& program = AQUA_PEER_PROGRAM)
       : process_(SpawnedPeer::spawn({program, keeper}).value()) {}
+  // An engine of this coordinator, where the program knows of any.
+  struct Coordinator {
+    std::string address;
+  };
+  PeerProgram(const std::string& keeper, const Coordinator& coordinator)
+      : process_(SpawnedPeer::spawn({AQUA_PEER_PROGRAM, keeper, coordinator.address}).value()) {}
 
   // Sends it and waits for the answer; "dead" where none comes.
   std::string ask(const std::string& words) {

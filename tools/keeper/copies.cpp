@@ -54,7 +54,7 @@ Result<void> Copies::set_manifest(sharing::CopyId id, std::vector<UniqueFd> fds)
 void Copies::forget(sharing::CopyId id) {
   const auto found = copies_.find(id);
   if (found == copies_.end()) return;
-  room_.give(found->second.slabs.size());
+  room_.close(std::move(found->second.slabs));
   copies_.erase(found);
 }
 

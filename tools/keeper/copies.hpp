@@ -15,6 +15,7 @@
 #include "base/unique_fd.hpp"
 #include "systems/sharing/decide/model_book.hpp"
 #include "tools/keeper/kept_slab.hpp"
+#include "tools/keeper/slab_room.hpp"
 
 namespace aqua::keeper {
 
@@ -40,6 +41,7 @@ class Copies {
                                  std::vector<UniqueFd> fds);
   // invalid_argument: it is no memfd that is sealed, or the copy has no slabs.
   [[nodiscard]] Result<void> set_manifest(sharing::CopyId id, std::vector<UniqueFd> fds);
+  // Its memory is freed by the room's threads.
   void forget(sharing::CopyId id);
 
   [[nodiscard]] KeptCopy& at(sharing::CopyId id) { return copies_.at(id); }

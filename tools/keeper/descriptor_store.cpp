@@ -19,6 +19,7 @@
 #include "base/errno_error.hpp"
 #include "base/memfd.hpp"
 #include "base/shallow_json.hpp"
+#include "base/step.hpp"
 #include "base/try.hpp"
 #include "systems/sharing/decide/manifest_limits.hpp"
 
@@ -73,6 +74,7 @@ Result<void> store_all(const KeptCopy& copy, const sharing::wire::Publish& what)
   }
   AQUA_TRY(store(concat(copy.stored, "-", kManifest), copy.manifest.get()));
   AQUA_ASSIGN(const UniqueFd record, file_of(record_of(copy, what)));
+  step("store");
   return store(concat(copy.stored, "-", kRecord), record.get());
 }
 

@@ -13,6 +13,7 @@
 #include "base/concat.hpp"
 #include "base/keeper/connection.hpp"
 #include "base/try.hpp"
+#include "base/wake_event.hpp"
 
 namespace aqua::keeper {
 namespace {
@@ -119,10 +120,17 @@ std::vector<int> Keeper::watched() const {
   std::vector<int> fds = pools_.pidfds();
   const auto others = segments_.pidfds();
   fds.insert(fds.end(), others.begin(), others.end());
+  fds.push_back(room_.freed_event());
   return fds;
 }
 
 void Keeper::on_readable(PacketServer& server, int fd) {
+  if (fd == room_.freed_event()) {
+    clear_event(fd);
+    waiters_.wake_all();
+    segments_.freed();
+    return;
+  }
   for (const std::uint64_t number : pools_.members_of(fd)) {
     server.close(number);  // a forked child may hold it open
     pools_.ended(number);

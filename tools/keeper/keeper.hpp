@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeper holds memory for processes that come and go: that of published models, that of KV pools
 // (Pools), and host memory that processes hand over (Segments). It has the descriptors, remembers
-// what belongs together, and hands descriptors to who may map them. It maps nothing, reads nothing
-// of what it keeps, and speaks to processes of its own user and root alone.
+// what belongs together, and hands descriptors to who may map them. It maps nothing, reads
+// what it keeps for its disk alone (DiskThread), and speaks to processes of its own user and root
+// alone.
 //
 // Of models, a client's word ends with its connection: what it was filling is dropped, what it read
 // is read no more. That is enough, because nobody writes what is published: memory goes when the
@@ -26,6 +27,7 @@
 #include "tools/keeper/disk/posix_directory.hpp"
 #include "tools/keeper/pools.hpp"
 #include "tools/keeper/segments.hpp"
+#include "tools/keeper/slab_room.hpp"
 #include "tools/keeper/waiters.hpp"
 
 namespace aqua::keeper {
@@ -111,6 +113,7 @@ class Keeper final : private PacketHandler {
   [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::ListCopies& asked);
   [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::Retire& asked);
   [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::Drop& asked);
+  [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::Freeing& asked);
 
   static constexpr sharing::ClientNumber kNobody = 0;  // no connection has this number
 
@@ -123,7 +126,7 @@ class Keeper final : private PacketHandler {
   sharing::ModelBook book_;
   SlabRoom room_;
   Copies copies_{room_};
-  Waiters waiters_;  // for weights that are being published
+  Waiters waiters_;  // for weights that are being published, or memory that is being freed
   DescriptorStore store_;
   Pools pools_;
   Segments segments_;

@@ -48,17 +48,6 @@ Result<bool> check_slab(int fd, std::uint64_t bytes, SlabWriters writers) {
 
 }  // namespace
 
-Result<void> SlabRoom::take(std::size_t slabs) {
-  if (slabs > most_ - taken_) {
-    return Error{
-        Code::resource_exhausted,
-        concat("keeper: ", taken_, " slabs of at most ", most_,
-               ": retire models, remove pools, make larger slabs, or raise RLIMIT_NOFILE")};
-  }
-  taken_ += slabs;
-  return {};
-}
-
 Result<void> check_sealed(int fd) {
   return check_seals(fd, kSealedForGood);
 }

@@ -5,7 +5,6 @@
 // Threads: free functions; concurrent calls are fine.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -18,20 +17,6 @@ namespace aqua::keeper {
 struct KeptSlab {
   UniqueFd fd;
   std::uint64_t bytes = 0;
-};
-
-// How many slabs the keeper has descriptors for, counted over all that it keeps.
-class SlabRoom {
- public:
-  explicit SlabRoom(std::size_t most) : most_(most) {}
-  // resource_exhausted: more than there is room for.
-  [[nodiscard]] Result<void> take(std::size_t slabs);
-  void give(std::size_t slabs) { taken_ -= slabs; }
-  [[nodiscard]] std::size_t most() const { return most_; }
-
- private:
-  const std::size_t most_;
-  std::size_t taken_ = 0;
 };
 
 // Who writes a slab that the keeper has.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/concat.hpp"
+#include "base/step.hpp"
 #include "base/try.hpp"
 #include "tools/keeper/keeper.hpp"
 
@@ -58,6 +59,7 @@ Result<Keeper::Served> Keeper::serve(std::uint64_t from, const wire::Commit& ask
                      .device = opened.device,
                      .spare = opened.as.spare,
                      .order = opened.as.order});
+  step("commit");
   auto forgotten = book_.commit(from, asked.copy);
   if (!forgotten.ok()) {
     store_.forget(kept);
@@ -169,6 +171,15 @@ Result<Keeper::Served> Keeper::serve(std::uint64_t /*from*/, const wire::Drop& a
   forget(forgotten);
   waiters_.wake_all();
   return Served{};
+}
+
+Result<Keeper::Served> Keeper::serve(std::uint64_t from, const wire::Freeing& asked) {
+  // What is closed after this look is told on this thread, and so after this answer.
+  const std::uint64_t bytes = room_.bytes_being_freed();
+  waiters_.forget(from);
+  if (bytes == 0 || !asked.wait) return Served{{.freeing = bytes}};
+  AQUA_ASSIGN(const int event, waiters_.add(from));
+  return Served{{.later = true, .freeing = bytes}, {event}};
 }
 
 }  // namespace aqua::keeper

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/step.hpp"
 #include "base/try.hpp"
 #include "base/wake_event.hpp"
 #include "tools/keeper/pools.hpp"
@@ -114,6 +115,7 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Accept& asked) co
     served.reply.parcels.push_back(std::move(taken.front()));
     served.reply.parcels.back().segment = next->segment;
   }
+  if (!served.reply.parcels.empty()) step("accepted");
   served.reply.told = by.pool.book.take_news(by.number, [&room](const ParcelNews& news) {
     const std::size_t bytes = pool_wire::packet_bytes(news);
     if (bytes > room) return false;

@@ -286,7 +286,7 @@ void Pools::erase(std::map<std::string, Pool>::iterator pool) {
   hear(pool->second.book);
   const auto left = pool->second.book.parcels().numbers();
   ended_.insert(ended_.end(), left.begin(), left.end());
-  room_.give(pool->second.slabs.size());
+  room_.close(std::move(pool->second.slabs));
   pools_.erase(pool);
 }
 

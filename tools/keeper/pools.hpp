@@ -24,6 +24,7 @@
 #include "parcel/pool_wire.hpp"
 #include "tools/keeper/kept_slab.hpp"
 #include "tools/keeper/members.hpp"
+#include "tools/keeper/slab_room.hpp"
 #include "tools/keeper/waiters.hpp"
 
 namespace aqua::keeper {

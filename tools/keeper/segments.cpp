@@ -53,6 +53,7 @@ Segments::Segments(SlabRoom& room, const SegmentQuota& quota, std::size_t most_m
     : room_(room),
       most_members_(most_members),
       check_gives_(std::move(check_gives)),
+      most_bytes_(quota.bytes),
       which_(draw_later_than_before()),
       book_(quota, last) {}
 
@@ -78,7 +79,7 @@ Result<DiskTier::Memory> Segments::restore(const SegmentName& name, const DiskTi
       room_.give(1);
       return std::move(filled).error();
     }
-    return std::make_shared<const KeptSlab>(KeptSlab{std::move(fd).value(), bytes});
+    return keep(std::move(fd).value(), bytes);
   }();
   if (made.ok()) {
     memory_[name.number] = *made;
@@ -135,6 +136,7 @@ Result<Segments::Served> Segments::answer(const PacketPeer& from,
 Result<Segments::Served> Segments::reserve(std::uint64_t member, std::uint64_t bytes) {
   AQUA_ASSIGN(const SegmentNumber number, book_.reserve(member, bytes));
   auto made = [&]() -> Result<UniqueFd> {
+    AQUA_TRY(check_freed(bytes));
     AQUA_TRY(room_.take(1));
     auto fd = make_memory(bytes);
     if (!fd.ok()) room_.give(1);
@@ -144,9 +146,22 @@ Result<Segments::Served> Segments::reserve(std::uint64_t member, std::uint64_t b
     (void)book_.give_up(member, number);
     return std::move(made).error();
   }
-  const auto memory = std::make_shared<const KeptSlab>(KeptSlab{std::move(made).value(), bytes});
+  const auto memory = keep(std::move(made).value(), bytes);
   memory_[number] = memory;
   return Served{{.name = {.number = number}, .capacity = bytes}, {memory->fd.get()}};
+}
+
+DiskTier::Memory Segments::keep(UniqueFd fd, std::uint64_t bytes) {
+  *bytes_ += bytes;
+  return room_.share({std::move(fd), bytes}, [all = bytes_, bytes] { *all -= bytes; });
+}
+
+Result<void> Segments::check_freed(std::uint64_t bytes) const {
+  const std::uint64_t taken = *bytes_;
+  if (taken <= most_bytes_ && most_bytes_ - taken >= bytes) return {};
+  return Error{Code::resource_exhausted,
+               concat("keeper: a segment of ", bytes, " bytes: ", taken, " of ", most_bytes_,
+                      " are taken, with what has ended and is being freed")};
 }
 
 Result<Segments::Served> Segments::answer(const PacketPeer& from,
@@ -243,11 +258,13 @@ void Segments::tell_watchers() {
 
 void Segments::settle(const SegmentNumbers& ended) {
   for (const SegmentNumber number : ended) memory_.erase(number);
-  room_.give(ended.size());
   for (const std::uint64_t member : book_.returned_to()) {
     signal_event(members_.at(member).wake.get());
   }
-  if (ended.empty()) return;
+  if (!ended.empty()) freed();
+}
+
+void Segments::freed() {
   for (auto& [number, member] : members_) {
     if (std::exchange(member.hungry, false)) signal_event(member.wake.get());
   }

@@ -10,6 +10,7 @@
 // Threads: none of its own; the keeper's.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -28,6 +29,7 @@
 #include "tools/keeper/disk/disk_tier.hpp"
 #include "tools/keeper/kept_slab.hpp"
 #include "tools/keeper/members.hpp"
+#include "tools/keeper/slab_room.hpp"
 
 namespace aqua::keeper {
 
@@ -68,6 +70,8 @@ class Segments {
   }
   // These parcels have ended, and what was committed for them is kept no more.
   void end_parcels(const std::vector<std::uint64_t>& parcels);
+  // Memory of some that had ended has been freed: wakes who waits for room.
+  void freed();
   // A connection has closed. What its member reads it still does until ended().
   void closed(std::uint64_t number);
 
@@ -103,18 +107,25 @@ class Segments {
   [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::Disk& asked);
 
   [[nodiscard]] Result<Served> reserve(std::uint64_t member, std::uint64_t bytes);
+  // resource_exhausted: so much more would be over the quota, with what has ended and is not freed.
+  [[nodiscard]] Result<void> check_freed(std::uint64_t bytes) const;
+  [[nodiscard]] DiskTier::Memory keep(UniqueFd fd, std::uint64_t bytes);
   // New memory, which `fill` has filled, for what an earlier keeper kept.
   [[nodiscard]] Result<DiskTier::Memory> restore(const SegmentName& name,
                                                  const DiskTier::Fill& fill);
   // What is kept is not what it was.
   void tell_watchers();
-  // Closes the memory of segments that have ended, and wakes those to whom others came back, and
-  // who wait for room.
+  // Lets go of the memory of segments that have ended, and wakes those to whom others came back,
+  // and who wait for room.
   void settle(const SegmentNumbers& ended);
 
   SlabRoom& room_;
   const std::size_t most_members_;
   const CheckGives check_gives_;
+  const std::uint64_t most_bytes_;
+  // Of all memory that is there, ended or not; shared with what is being freed.
+  const std::shared_ptr<std::atomic<std::uint64_t>> bytes_ =
+      std::make_shared<std::atomic<std::uint64_t>>(0);
   const std::uint64_t which_;  // of the keepers that run here one after the other
   SegmentBook book_;
   std::map<SegmentNumber, DiskTier::Memory> memory_;

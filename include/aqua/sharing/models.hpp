@@ -4,6 +4,7 @@
 // Threads: free functions; concurrent calls are fine. Each blocks for the keeper's answer.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -50,6 +51,11 @@ struct ModelCopy {
 [[nodiscard]] AQUA_API Result<std::vector<ModelStatus>> list_models(const std::string& keeper = {});
 // Each copy of each of them, in the same order.
 [[nodiscard]] AQUA_API Result<std::vector<ModelCopy>> list_copies(const std::string& keeper = {});
+// Bytes that the keeper has let go of, and that the kernel has not yet freed: they are in none of
+// those rows, and are nobody's to take. Waits until there are none, at most so long. What somebody
+// still has mapped does not count, nor what systemd has of an earlier keeper's.
+[[nodiscard]] AQUA_API Result<std::uint64_t> bytes_being_freed(
+    const std::string& keeper = {}, std::chrono::milliseconds patience = {});
 // Has a version's copies on a device go, which nobody reads, as far as this keeper knows.
 //   not_found            there are none
 //   failed_precondition  somebody reads or publishes one, or it is the only one of its shard

@@ -42,8 +42,9 @@ struct TrimmedVersion {
 // shards, those of a model of which the device has two, and those of an earlier keeper, whose
 // readers nobody knows (ModelCopy::readers_unknown).
 // Engines that have suspended their weights read nothing: resume() is failed_precondition until the
-// weights are brought back. Blocks. Answers what it moved, in that order: less than `bytes`
-// together where nothing else may go.
+// weights are brought back. Blocks, also until the kernel has freed what was given back, for 10 s
+// at most. Answers what it moved, in that order: less than `bytes` together where nothing else may
+// go.
 //   invalid_argument     no bytes; or the second runtime's device is another one
 //   resource_exhausted   host memory is full; what was moved until then stays moved
 // and the errors of list_copies() and copy_weights().

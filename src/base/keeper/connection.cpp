@@ -53,9 +53,11 @@ Result<KeeperConnection> KeeperConnection::connect(const std::string& path) {
   auto fd = connect_seqpacket(at, kPatience);
   if (!fd.ok() && fd.error().code == Code::invalid_argument) return std::move(fd).error();
   if (!fd.ok()) {
-    return Error{Code::unavailable, concat("keeper: ", fd.error().message,
-                                           ": aqua-keeper is to run as this user, and to have its "
-                                           "socket there (AQUA_KEEPER says where)")};
+    const bool denied = fd.error().code == Code::permission_denied;
+    return Error{denied ? Code::permission_denied : Code::unavailable,
+                 concat("keeper: ", fd.error().message,
+                        ": aqua-keeper is to run as this user, and to have its socket there "
+                        "(AQUA_KEEPER says where)")};
   }
   AQUA_TRY(check_listener(fd->get(), concat("keeper: ", at)));
   return KeeperConnection(std::move(at), std::move(fd).value());
@@ -74,7 +76,10 @@ Result<Message> KeeperConnection::exchange(const std::string& text, std::span<co
     const std::string whom = whom_it_serves(fd_.get());
     // A late answer would be taken for that to the next request.
     fd_.reset();
-    if (message.ok()) return Error{Code::unavailable, has_closed(path_).message + whom};
+    if (message.ok()) {
+      return Error{whom.empty() ? Code::unavailable : Code::permission_denied,
+                   has_closed(path_).message + whom};
+    }
     if (message.error().code == Code::resource_exhausted) return std::move(message).error();
     return away(path_, message.error());
   }

@@ -25,11 +25,14 @@ class KeeperConnection {
 
   // `path` of its socket. Empty: $AQUA_KEEPER, else keeper.sock in this user's own directory.
   //   unavailable         nobody listens there
-  //   permission_denied   who listens is neither this user nor root
+  //   permission_denied   this user may not connect there, or who listens is neither this user nor
+  //                       root
   [[nodiscard]] static Result<KeeperConnection> connect(const std::string& path);
 
-  // Sends a packet, with descriptors beside it, and waits for the answer. unavailable when the
-  // keeper is away or silent: the connection has ended then.
+  // Sends a packet, with descriptors beside it, and waits for the answer. After an error the
+  // connection has ended.
+  //   unavailable         the keeper is away or silent
+  //   permission_denied   it is another user's, and serves that one and root
   [[nodiscard]] Result<Message> exchange(const std::string& text, std::span<const int> fds = {},
                                          std::chrono::milliseconds patience = kPatience);
 

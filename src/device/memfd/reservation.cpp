@@ -3,17 +3,46 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/concat.hpp"
 #include "device/memfd/closed_arena.hpp"
+#include "device/memfd/limits.hpp"
 #include "device/memfd/no_access.hpp"
 
 namespace aqua::device {
 namespace {
+
+constexpr std::size_t kPieceBytes = std::size_t{64} << 20;
+constexpr std::size_t kMostPieces = 8;
+
+// Takes the pages out of mappings that are about to go, on several threads. Replacing or ending a
+// mapping does the same on one, and holds up what else the process maps meanwhile. The bytes stay
+// where they are: in a file, or nowhere.
+void take_pages_out(std::byte* address, std::size_t bytes) noexcept {
+  const std::size_t most =
+      std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostPieces);
+  const std::size_t pieces = std::min(most, bytes / kPieceBytes);
+  if (pieces < 2) return;
+  const std::size_t piece = bytes / pieces / kGranularity * kGranularity;
+  std::array<std::thread, kMostPieces> threads;
+  try {
+    for (std::size_t i = 1; i < pieces; ++i) {
+      threads[i] = std::thread(::madvise, address + i * piece, piece, MADV_DONTNEED);
+    }
+  } catch (const std::system_error&) {  // no thread is left: it takes longer
+  }
+  (void)::madvise(address, piece, MADV_DONTNEED);
+  for (std::thread& thread : threads) {
+    if (thread.joinable()) thread.join();
+  }
+}
 
 Error no_addresses(std::size_t bytes) {
   return Error{Code::resource_exhausted,
@@ -39,6 +68,7 @@ Reservation::Reservation(Reservation&& other) noexcept
 
 Reservation::~Reservation() {
   if (base_ == nullptr) return;
+  take_pages_out(view_, bytes_);
   if (view_ == base_) {
     ::munmap(base_, bytes_);
   } else if (make_hole(view_, bytes_)) {
@@ -72,6 +102,7 @@ Result<void> Reservation::map_file(std::size_t offset, int fd, std::size_t bytes
 }
 
 Result<void> Reservation::clear(std::size_t offset, std::size_t bytes) {
+  take_pages_out(view_ + offset, bytes);
   if (make_hole(view_ + offset, bytes)) return {};
   return Error{Code::resource_exhausted,
                concat("unmap: ", bytes, " bytes: ", std::generic_category().message(errno))};

@@ -7,10 +7,10 @@
 #include <cstddef>
 #include <memory>
 
+#include "base/memory/page_reaper.hpp"
 #include "base/mutex.hpp"
 #include "base/unique_fd.hpp"
 #include "device/device.hpp"
-#include "device/memfd/page_reaper.hpp"
 #include "device/seal_state.hpp"
 
 namespace aqua::device {

@@ -67,5 +67,29 @@ TEST(Reservation, WithoutAMappingMoreRefusesAFileAndMapsItLater) {
   EXPECT_EQ(reservation->base()[kBytes], byte);
 }
 
+// Large enough for the pages to be taken out of the mapping by several threads.
+TEST(Reservation, ALargeFileKeepsItsBytesWhenItIsClearedAndSoDoesItsNeighbour) {
+  constexpr std::size_t kLarge = std::size_t{160} << 20, kStep = std::size_t{1} << 20;
+  auto reservation = Reservation::open(kLarge + kBytes, kBytes);
+  ASSERT_TRUE(reservation.ok()) << reservation.error().message;
+  const UniqueFd file = memfd(kLarge, 0);
+  const UniqueFd beside = memfd(kBytes, 0);
+  std::byte* const base = reservation->base();
+  const auto map = [&] { return reservation->map_file(0, file.get(), kLarge, false, true); };
+  ASSERT_TRUE(map().ok());
+  ASSERT_TRUE(reservation->map_file(kLarge, beside.get(), kBytes, false, true).ok());
+  for (std::size_t at = 0; at < kLarge; at += kStep) base[at] = std::byte(at / kStep + 1);
+  base[kLarge - 1] = base[kLarge] = std::byte{77};
+  const auto cleared = reservation->clear(0, kLarge);
+  ASSERT_TRUE(cleared.ok()) << cleared.error().message;
+  EXPECT_EQ(base[kLarge], std::byte{77});
+  EXPECT_NE(::msync(base, kLarge, MS_ASYNC), -1) << "no gap is left";
+  ASSERT_TRUE(map().ok());
+  for (std::size_t at = 0; at < kLarge; at += kStep) {
+    ASSERT_EQ(base[at], std::byte(at / kStep + 1)) << at;
+  }
+  EXPECT_EQ(base[kLarge - 1], std::byte{77});
+}
+
 }  // namespace
 }  // namespace aqua::device

@@ -70,10 +70,13 @@ class FakeSystemd {
     std::ostringstream script;
     std::string passed;
     int number = 3;
+    // What the test itself has inherited would be overwritten by some, and left open beside others.
+    script << "for n in {3..63}; do exec {n}<&-; done; ";
     // Each to a number that none of them has, and from there to its own.
     for (const auto& [name, fd] : stored_) {
       inherited_.emplace_back(::fcntl(fd.get(), F_DUPFD, 500));  // a child has it
-      script << "exec " << number++ << "<&" << inherited_.back().get() << "; ";
+      const int from = inherited_.back().get();
+      script << "exec " << number++ << "<&" << from << " " << from << "<&-; ";
       passed += (passed.empty() ? "" : ":") + name;
     }
     script << "export NOTIFY_SOCKET=" << path_ << " LISTEN_PID=$$ LISTEN_FDS=" << stored_.size()

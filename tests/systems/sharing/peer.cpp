@@ -10,6 +10,7 @@
 //   check-copy SEED        "ok" when every byte of it there is the seed's
 //   trim                   moves what nobody reads from emu:0 to host memory
 //   bring-back VERSION     copies that version, or the newest for "-", from there to emu:0
+//   coordinator            "connected" or "away"; the one that it was started with
 #include <cstring>
 #include <istream>
 #include <optional>
@@ -34,7 +35,8 @@ using aqua::test::peer::outcome;
 
 class Peer {
  public:
-  explicit Peer(std::string keeper) : keeper_(std::move(keeper)) {}
+  Peer(std::string keeper, const std::string& coordinator)
+      : keeper_(std::move(keeper)), runtime_(open_small("emu:0", false, coordinator)) {}
 
   std::string obey(const std::string& verb, std::istream& words) {
     if (verb == "publish") return publish(words);
@@ -49,6 +51,7 @@ class Peer {
       return outcome(trim_weights(runtime_, host(), {.bytes = 1_GiB, .keeper = keeper_}));
     }
     if (verb == "bring-back") return bring_back(words);
+    if (verb == "coordinator") return runtime_.status().connected ? "connected" : "away";
     return "what is '" + verb + "'?";
   }
 
@@ -116,7 +119,7 @@ class Peer {
   }
 
   const std::string keeper_;
-  aqua::Runtime runtime_ = open_small("emu:0"), there_ = open_small("emu:1");
+  aqua::Runtime runtime_, there_ = open_small("emu:1");
   std::optional<aqua::Runtime> host_{};
   std::optional<SharedWeights> weights_;
 };
@@ -124,7 +127,7 @@ class Peer {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
-  Peer publisher_or_reader(argv[1]);
+  if (argc != 2 && argc != 3) return 2;
+  Peer publisher_or_reader(argv[1], argc == 3 ? argv[2] : "none");
   aqua::test::peer::obey_forever(publisher_or_reader);
 }

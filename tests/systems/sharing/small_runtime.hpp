@@ -14,8 +14,9 @@
 namespace aqua::sharing {
 
 // With room for a few small models. `hostile`: as EmulatedGpuOptions::hostile.
-[[nodiscard]] inline Runtime open_small(const std::string& device = "emu:0", bool hostile = false) {
-  return test::open_emulated(32 << 20, 2 << 20, hostile, device);
+[[nodiscard]] inline Runtime open_small(const std::string& device = "emu:0", bool hostile = false,
+                                        const std::string& coordinator = "none") {
+  return test::open_emulated(32 << 20, 2 << 20, hostile, device, coordinator);
 }
 
 // It failed, with this code and these words in its message.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A keeper that is killed, and whose successor gets its descriptors from systemd.
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -15,50 +13,13 @@
 #include "aqua/sharing/models.hpp"
 #include "base/memfd.hpp"
 #include "systems/sharing/act/keeper_client.hpp"
-#include "tests/keeper/keeper_process.hpp"
 #include "tests/keeper/kept_descriptors.hpp"
 #include "tests/keeper/peer_program.hpp"
-#include "tests/systems/sharing/fake_systemd.hpp"
 #include "tests/systems/sharing/small_file.hpp"
+#include "tests/systems/sharing/stored_weights.hpp"
 
 namespace aqua::sharing {
 namespace {
-
-class StoredWeights : public ::testing::Test {
- protected:
-  StoredWeights() {
-    keeper_.stop();
-    start();
-  }
-  void start() {
-    keeper_.start(systemd_.start(AQUA_KEEPER_PROGRAM " --socket " + keeper_.socket()));
-    systemd_.started();
-  }
-  void restart() {
-    keeper_.kill();
-    start();
-  }
-  [[nodiscard]] std::vector<ModelStatus> models() { return list_models(keeper_.socket()).value(); }
-  static wire::Reply ask(KeeperClient& client, const wire::Request& request,
-                         std::vector<int> fds = {}) {
-    return client.call(request, fds).value().reply;
-  }
-  void fill_and_commit(KeeperClient& client, CopyId copy) {
-    ask(client, wire::Add{.copy = copy, .bytes = {4096}}, {slab_.get()});
-    ask(client, wire::Commit{.copy = copy}, {slab_.get()});
-  }
-  static UniqueFd sealed() {
-    UniqueFd slab = create_memfd("slab");
-    EXPECT_EQ(::ftruncate(slab.get(), 4096), 0);
-    EXPECT_EQ(::fcntl(slab.get(), F_ADD_SEALS, kSealedForGood), 0);
-    return slab;
-  }
-
-  const UniqueFd slab_ = sealed();
-  aqua::testing::TempDir directory_;
-  test::KeeperProcess keeper_;
-  FakeSystemd systemd_{directory_ / "notify"};
-};
 
 TEST_F(StoredWeights, AreServedByTheNextKeeperAndNoFileIsRead) {
   test::PeerProgram engine(keeper_.socket());

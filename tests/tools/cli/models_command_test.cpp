@@ -69,6 +69,7 @@ TEST_F(Models, AreLoadedListedVerifiedAndRetired) {
   EXPECT_EQ(listed["models"][0]["bytes"], 12 << 20);
   EXPECT_EQ(listed["models"][0]["copies"], 6);
   EXPECT_EQ(listed["models"][0]["shows"], true);
+  EXPECT_EQ(listed["freeing_bytes"], 0);
   const auto retired =
       nlohmann::json::parse(said({"retire", "--model", "m", "--version", "1", "--json"}));
   EXPECT_EQ(retired["retired"], "1");

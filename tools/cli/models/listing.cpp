@@ -48,13 +48,16 @@ std::string place_of(const ModelCopy& copy) {
 
 Result<std::string> list_models(const ModelsCommand& command) {
   AQUA_ASSIGN(const auto models, sharing::list_models(command.load.keeper));
+  // Behind that: what goes in between is told twice, rather than not at all.
+  AQUA_ASSIGN(const std::uint64_t freeing, sharing::bytes_being_freed(command.load.keeper));
   if (command.json) {
     Json all = Json::array();
     for (const ModelStatus& model : models) all.push_back(to_json(model));
-    return Json{{"models", all}}.dump(2) + "\n";
+    return Json{{"models", all}, {"freeing_bytes", freeing}}.dump(2) + "\n";
   }
-  if (models.empty()) return std::string("the keeper has no models\n");
   std::ostringstream out;
+  if (freeing != 0) out << (freeing >> 20) << " MiB are let go of, and being freed\n";
+  if (models.empty()) return out.str() + "the keeper has no models\n";
   print_row(out, "model", "version", "state", "shards", "copies", "readers", "MiB");
   for (const ModelStatus& model : models) {
     print_row(out, model.model, model.version, state_of(model), model.shards, model.copies,

@@ -13,8 +13,6 @@
 namespace aqua::sharing {
 namespace {
 
-constexpr std::chrono::hours kLongest{24 * 365};  // to wait, so that no clock overflows
-
 template <typename... What>
 Error lie(const What&... what) {
   return Error{Code::invalid_argument, concat("attach: the keeper's answer cannot be: ", what...)};
@@ -40,8 +38,7 @@ Result<Manifest> manifest_of(const KeeperClient::Answer& attached, const ShardNa
 // The keeper's answer, once it has what is asked for or nobody is publishing it.
 Result<KeeperClient::Answer> await_copy(KeeperClient& keeper, const wire::Attach& asked,
                                         std::chrono::milliseconds patience) {
-  const auto deadline =
-      std::chrono::steady_clock::now() + std::min<std::chrono::milliseconds>(patience, kLongest);
+  const auto deadline = KeeperClient::deadline_after(patience);
   for (bool last = false;;) {
     AQUA_ASSIGN(auto answer, keeper.call(asked));
     if (!answer.reply.later) return answer;

@@ -36,6 +36,18 @@ Result<std::vector<ModelCopy>> list_copies(const std::string& keeper) {
   return list<wire::ListCopies>(keeper, &wire::Reply::copies);
 }
 
+Result<std::uint64_t> bytes_being_freed(const std::string& keeper,
+                                        std::chrono::milliseconds patience) {
+  AQUA_ASSIGN(KeeperClient client, KeeperClient::connect(keeper));
+  const auto deadline = KeeperClient::deadline_after(patience);
+  for (;;) {
+    const bool last = std::chrono::steady_clock::now() >= deadline;
+    AQUA_ASSIGN(const auto answer, client.call(wire::Freeing{.wait = !last}));
+    if (last || answer.fds.size() != 1) return answer.reply.freeing;
+    AQUA_TRY(client.wait_for(answer.fds.front().get(), deadline));
+  }
+}
+
 Result<void> drop_copies(const std::string& model, const std::string& version,
                          const std::string& device, const std::string& keeper) {
   AQUA_ASSIGN(const DeviceUuid uuid, parse_id<DeviceTag>(device));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aqua/sharing/trim_weights.hpp"
 
+#include <chrono>
+
 #include "aqua/published_memory.hpp"
 #include "aqua/sharing/copy_weights.hpp"
 #include "aqua/sharing/models.hpp"
@@ -11,6 +13,8 @@
 
 namespace aqua::sharing {
 namespace {
+
+constexpr std::chrono::seconds kFreeingPatience{10};
 
 // Something else was faster: somebody has begun to read it, has dropped it, or is publishing it.
 bool is_overtaken(Code code) {
@@ -88,6 +92,8 @@ Result<std::vector<TrimmedVersion>> trim_weights(Runtime& device, Runtime& host,
     bytes += version.bytes;
     moved.push_back({version.model, version.version, version.bytes});
   }
+  // An older keeper, which does not know the question, has freed them before it answered.
+  if (!moved.empty()) (void)bytes_being_freed(options.keeper, kFreeingPatience);
   return moved;
 }
 

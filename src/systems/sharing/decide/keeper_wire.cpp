@@ -67,6 +67,11 @@ Json to_json(const Drop& asked) {
           {"version", asked.version},
           {"device", to_string(asked.device)}};
 }
+Json to_json(const Freeing& asked) {
+  Json json = {{"op", "freeing"}};
+  if (asked.wait) json["wait"] = true;
+  return json;
+}
 Json to_json(const ModelCopy& row) {
   return {{"model", row.model},         {"version", row.version},
           {"shard", row.shard},         {"shards", row.shards},
@@ -87,6 +92,7 @@ Json to_json(const Reply& reply) {
                {"enforced", reply.enforced}, {"bytes", reply.bytes},     {"models", models},
                {"more", reply.more}};
   if (reply.later) json["later"] = true;
+  if (reply.freeing != 0) json["freeing"] = reply.freeing;
   for (const ModelCopy& row : reply.copies) json["copies"].push_back(to_json(row));
   return json;
 }
@@ -140,6 +146,7 @@ std::optional<Request> read_request(JsonObject& object, const std::string& opera
                 .version = object.text("version"),
                 .device = read_device(object)};
   }
+  if (operation == "freeing") return Freeing{.wait = object.flag_or("wait", false)};
   return std::nullopt;
 }
 
@@ -219,6 +226,7 @@ Result<Reply> decode_reply(std::string_view packet) {
   reply.later = object.flag_or("later", false);
   reply.bytes = read_sizes(object);
   reply.more = object.flag_or("more", false);
+  reply.freeing = object.has("freeing") ? read_number(object, "freeing") : 0;
   const Json* models = take_list(object, "models");
   const Json* copies = object.has("copies") ? take_list(object, "copies") : nullptr;
   AQUA_TRY(object.finish());

@@ -69,8 +69,13 @@ struct Drop {
   std::string version;
   DeviceUuid device;
 };
-using Request =
-    std::variant<Publish, Add, Commit, Attach, Fetch, Detach, ListModels, ListCopies, Retire, Drop>;
+// Answer: freeing, the bytes that the keeper has let go of and the kernel is freeing. To who waits
+// and has to `later`, with an eventfd: it is signalled when it is worth asking again.
+struct Freeing {
+  bool wait = false;
+};
+using Request = std::variant<Publish, Add, Commit, Attach, Fetch, Detach, ListModels, ListCopies,
+                             Retire, Drop, Freeing>;
 
 struct Reply {
   CopyId copy = 0;
@@ -82,6 +87,7 @@ struct Reply {
   std::vector<ModelStatus> models{};
   std::vector<ModelCopy> copies{};
   bool more = false;
+  std::uint64_t freeing = 0;
   friend bool operator==(const Reply&, const Reply&) = default;
 };
 
