@@ -89,8 +89,8 @@ Result<SegmentNumber> SegmentBook::reserve(Member member, std::uint64_t bytes) {
   return last_;
 }
 
-Result<void> SegmentBook::restore(const SegmentName& name, std::uint64_t bytes,
-                                  std::uint32_t user) {
+Result<void> SegmentBook::restore(const SegmentName& name, std::uint64_t bytes, std::uint32_t user,
+                                  std::optional<SegmentOrigin> copy_of) {
   if (name.bytes > bytes) {
     return refused(Code::invalid_argument, "restore", name.bytes, " bytes in ", bytes);
   }
@@ -99,7 +99,11 @@ Result<void> SegmentBook::restore(const SegmentName& name, std::uint64_t bytes,
   }
   const SegmentPerson person{.user = user};
   AQUA_TRY(check_room("restore", person, /*process_too=*/false, bytes));
-  segments_[name.number] = {.state = State::kept, .bytes = bytes, .person = person, .name = name};
+  segments_[name.number] = {.state = State::kept,
+                            .bytes = bytes,
+                            .person = person,
+                            .name = name,
+                            .copy_of = std::move(copy_of)};
   return {};
 }
 

@@ -86,13 +86,13 @@ class SegmentBook {
   [[nodiscard]] Result<std::uint64_t> commit(Member member, SegmentNumber number, Parcel parcel,
                                              std::uint64_t bytes, const SegmentDigest& digest,
                                              std::optional<SegmentOrigin> copy_of = {});
-  // Keeps what an earlier keeper kept, under the name that it had, until it is dropped. Nobody
-  // writes it. It counts as the user's, and as no process's.
+  // Keeps what an earlier keeper kept, under the name that it had, until it is dropped; perhaps as
+  // a copy. Nobody writes it. It counts as the user's, and as no process's.
   //   already_exists       there is a segment of this number
   //   invalid_argument     more bytes than it has
   //   resource_exhausted   more than a quota allows
   [[nodiscard]] Result<void> restore(const SegmentName& name, std::uint64_t bytes,
-                                     std::uint32_t user);
+                                     std::uint32_t user, std::optional<SegmentOrigin> copy_of = {});
   // The member reads it from now on. Answers the name as it was committed, and the bytes of all.
   //   not_found            there is no such segment, or nothing in it is kept
   //   aborted              another generation is kept: the one that is asked for was dropped

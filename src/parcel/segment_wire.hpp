@@ -37,7 +37,7 @@ struct Commit {
   SegmentDigest digest{};
   // It goes with this one, which the caller's process gives and has not closed; 0: with none.
   std::uint64_t parcel = 0;
-  // It is a copy, which no disk keeps, and which goes with no parcel.
+  // It is a copy, which goes with no parcel.
   std::optional<SegmentOrigin> copy_of{};
 };
 // Answer: name, capacity; with it a descriptor of the memory that can be read alone.

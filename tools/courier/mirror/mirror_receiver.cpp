@@ -40,7 +40,12 @@ Result<void> MirrorReceiver::say_what_is_held() {
   for (const SegmentStatus& row : rows) {
     if (!row.copy_of || row.copy_of->server != link_.peer()) continue;
     const Original original{row.copy_of->keeper, row.copy_of->number, row.copy_of->generation};
-    held_[original] = row.name;
+    // A keeper that had one on its disk alone was sent it again, and has both once it has room.
+    const auto [before, first] = held_.try_emplace(original, row.name);
+    if (!first) {
+      AQUA_TRY(keeper_.drop(row.name));
+      continue;
+    }
     some.all.push_back(original);
     if (some.all.size() < kMostHeld) continue;
     AQUA_TRY(link_.say(some));

@@ -82,6 +82,49 @@ TEST_F(Mirrored, AKeeperThatBeginsAnewGetsAllOfThemAgain) {
   }
 }
 
+// What was dropped while it was away is forgotten, and what it still has does not cross again.
+TEST_F(Mirrored, AKeeperWithADiskHasItsCopiesAgainAndIsSentNoneOfThemTwice) {
+  const testing::TempDir disk;
+  auto& keeper = servers_.keeper_of_b();
+  const auto start_with_disk = [&] {
+    keeper.start({AQUA_KEEPER_PROGRAM, "--socket", keeper.socket(), "--disk", disk / "segments"});
+  };
+  keeper.kill();
+  start_with_disk();
+  servers_.mirror();
+  const auto a = client_of(servers_.keeper_of_a());
+  const SegmentName kept = a->commit(1, 3'000'000), dropped = a->commit(2, 100);
+  EXPECT_TRUE(eventually([&] {
+    return copies() == 2 && client_of(keeper)->disk().durable == SegmentSum{2, 3'000'100};
+  }));
+  servers_.kill_a();
+  keeper.kill();
+  a->say(segment_wire::Drop{dropped.number, dropped.generation});
+  const SegmentName meanwhile = a->commit(3, 100);
+  start_with_disk();
+  EXPECT_EQ(copies(), 2U) << "with nobody to send them";
+  servers_.start_a();
+  EXPECT_TRUE(eventually([&] { return is_copied(meanwhile, 3) && copies() == 2; }));
+  EXPECT_TRUE(is_copied(kept, 1));
+  EXPECT_EQ(servers_.courier_of_a()->ask("mirrored"), "1");
+}
+
+// As a keeper with a disk may: it had no memory for one, was sent that again, and then had room.
+TEST_F(Mirrored, OfTwoCopiesOfOneSegmentOneIsDropped) {
+  const auto a = client_of(servers_.keeper_of_a());
+  const SegmentName kept = a->commit(1, 100);
+  const auto b = client_of(servers_.keeper_of_b());
+  const std::uint64_t which =
+      Client(servers_.keeper_of_a().socket()).say(segment_wire::Join{}).name.number;
+  for (int i = 0; i < 2; ++i) {
+    b->commit(1, 100, true, SegmentOrigin{"a.test", which, kept.number, kept.generation});
+  }
+  EXPECT_EQ(copies(), 2U);
+  servers_.mirror();
+  EXPECT_TRUE(eventually([&] { return copies() == 1; }));
+  EXPECT_TRUE(is_copied(kept, 1));
+}
+
 TEST_F(Mirrored, ManyAreListedAndCopied) {
   servers_.mirror();
   const auto a = client_of(servers_.keeper_of_a());
