@@ -105,12 +105,19 @@ class SegmentBook {
   [[nodiscard]] Result<Opened> open(Member member, SegmentNumber number, std::uint64_t generation);
 
   // These answer the segments that have ended by this, the lowest number first.
-  // The member reads it no more. not_found: it did not.
-  [[nodiscard]] Result<SegmentNumbers> close(Member member, SegmentNumber number);
+  // The member reads it no more, and if it `adopts` a copy, that no longer goes with its original.
+  // not_found: it did not.
+  [[nodiscard]] Result<SegmentNumbers> close(Member member, SegmentNumber number,
+                                             bool adopts = false);
   // It is kept no more, whoever asks.
   //   not_found, aborted   as open()
   //   failed_precondition  it goes with its parcel
   [[nodiscard]] Result<SegmentNumbers> drop(SegmentNumber number, std::uint64_t generation);
+  // The same of a copy whose original was dropped.
+  //   as drop()
+  //   failed_precondition  it was adopted, or is no copy
+  //   unavailable          it is read, by who may yet adopt it
+  [[nodiscard]] Result<SegmentNumbers> drop_copy(SegmentNumber number, std::uint64_t generation);
   // Its writer wants it no more. What is kept stays so, and ends when it is dropped.
   // not_found: the member does not write it.
   [[nodiscard]] Result<SegmentNumbers> give_up(Member member, SegmentNumber number);
@@ -146,6 +153,7 @@ class SegmentBook {
     SegmentName name{};
     Parcel parcel = 0;
     std::optional<SegmentOrigin> copy_of{};
+    bool adopted = false;  // a copy that stays without its original
     std::set<Member> readers{};
     friend bool operator==(const Segment&, const Segment&) = default;
   };

@@ -47,10 +47,15 @@ struct Open {
 };
 struct Close {
   std::uint64_t number = 0;
+  // If it is a copy, it no longer goes with its original.
+  bool adopt = false;
 };
 struct Drop {
   std::uint64_t number = 0;
   std::uint64_t generation = 0;
+  // Its original was dropped: it goes unless somebody reads it (unavailable), or has adopted it
+  // (failed_precondition).
+  bool as_copy = false;
 };
 struct GiveUp {
   std::uint64_t number = 0;

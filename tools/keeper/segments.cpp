@@ -183,14 +183,15 @@ Result<Segments::Served> Segments::answer(const PacketPeer& from, const segment_
 
 Result<Segments::Served> Segments::answer(const PacketPeer& from,
                                           const segment_wire::Close& asked) {
-  AQUA_ASSIGN(const auto ended, book_.close(from.number, asked.number));
+  AQUA_ASSIGN(const auto ended, book_.close(from.number, asked.number, asked.adopt));
   settle(ended);
   return Served{};
 }
 
 Result<Segments::Served> Segments::answer(const PacketPeer& /*from*/,
                                           const segment_wire::Drop& asked) {
-  auto ended = book_.drop(asked.number, asked.generation);
+  auto ended = asked.as_copy ? book_.drop_copy(asked.number, asked.generation)
+                             : book_.drop(asked.number, asked.generation);
   const bool dropped = ended.ok() || ended.error().code == Code::not_found;
   // Before its writer can have it back. What is on the disk alone is known there alone.
   const bool erased = disk_ != nullptr && dropped && disk_->dropped(asked.number, asked.generation);

@@ -15,20 +15,28 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::chrono::seconds kRead{1};  // until a copy is read no more, perhaps
+
 }  // namespace
 
 Result<void> MirrorReceiver::serve() {
+  constexpr auto kNever = Clock::time_point::max();
   AQUA_TRY(say_what_is_held());
+  auto heard = Clock::now();
   for (;;) {
-    const bool bytes_are_due = incoming_.has_value();
-    const auto until = bytes_are_due ? Clock::now() + link_.patience() : Clock::time_point::max();
-    AQUA_ASSIGN(const News news, await_news(link_, keeper_.descriptors(), stop_, until));
+    const auto due = incoming_ ? heard + link_.patience() : kNever;
+    const auto again = forgotten_.empty() ? kNever : Clock::now() + kRead;
+    AQUA_ASSIGN(const News news,
+                await_news(link_, keeper_.descriptors(), stop_, std::min(due, again)));
     if (news.keeper) AQUA_TRY(keeper_.clear_news());
-    if (news.late) {
+    if (news.frame) {
+      AQUA_TRY(news.frame->message ? hear(*news.frame->message) : read(news.frame->length));
+      heard = Clock::now();
+    } else if (Clock::now() >= due) {
       return Error{Code::unavailable, "courier: bytes that were offered do not come"};
+    } else if (news.late) {
+      AQUA_TRY(drop_forgotten());
     }
-    if (!news.frame) continue;
-    AQUA_TRY(news.frame->message ? hear(*news.frame->message) : read(news.frame->length));
   }
 }
 
@@ -43,7 +51,7 @@ Result<void> MirrorReceiver::say_what_is_held() {
     // A keeper that had one on its disk alone was sent it again, and has both once it has room.
     const auto [before, first] = held_.try_emplace(original, row.name);
     if (!first) {
-      AQUA_TRY(keeper_.drop(row.name));
+      forgotten_.push_back(row.name);
       continue;
     }
     some.all.push_back(original);
@@ -52,7 +60,8 @@ Result<void> MirrorReceiver::say_what_is_held() {
     some.all.clear();
   }
   if (!some.all.empty()) AQUA_TRY(link_.say(some));
-  return link_.say(Held{});
+  AQUA_TRY(link_.say(Held{}));
+  return drop_forgotten();
 }
 
 Result<void> MirrorReceiver::hear(const Message& message) {
@@ -76,8 +85,18 @@ Result<void> MirrorReceiver::hear(const Forget& said) {
   const auto held = held_.find(said.original);
   if (held == held_.end()) return {};
   step("forget");
-  AQUA_TRY(keeper_.drop(held->second));
+  forgotten_.push_back(held->second);
   held_.erase(held);
+  return drop_forgotten();
+}
+
+Result<void> MirrorReceiver::drop_forgotten() {
+  std::vector<SegmentName> read;
+  for (const SegmentName& name : forgotten_) {
+    AQUA_ASSIGN(const bool gone, keeper_.drop_copy(name));
+    if (!gone) read.push_back(name);
+  }
+  forgotten_ = std::move(read);
   return {};
 }
 
