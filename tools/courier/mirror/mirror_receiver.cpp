@@ -106,6 +106,7 @@ Result<void> MirrorReceiver::read(std::size_t bytes) {
   }
   AQUA_TRY(link_.read(incoming_->segment.bytes.subspan(incoming_->got, bytes)));
   incoming_->got += bytes;
+  counters_.copies_bytes += bytes;
   return incoming_->got == incoming_->copy.bytes ? land() : Result<void>{};
 }
 
@@ -131,7 +132,6 @@ Result<void> MirrorReceiver::land() {
   incoming_.reset();
   held_[copy.original] = *kept;
   ++counters_.copies;
-  counters_.copies_bytes += copy.bytes;
   step("landed");
   return link_.say(Landed{copy.number});
 }

@@ -49,4 +49,9 @@ tls::UniqueSsl MutualTls::begin() const {
   return tls::UniqueSsl(::SSL_new(context_.get()));  // keeps the context as long as it needs it
 }
 
+std::chrono::sys_seconds MutualTls::certificate_ends() const {
+  const MutexLock lock(mu_);
+  return tls::end_of_validity(*context_);
+}
+
 }  // namespace aqua::courier
