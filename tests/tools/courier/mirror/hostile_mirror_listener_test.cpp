@@ -58,27 +58,28 @@ INSTANTIATE_TEST_SUITE_P(
     Each, MisdeedOfAMirror,
     ::testing::Values(
         MirrorMisdeed{"GoTwice", "no answer to a copy",
-                [](Link& link, const Copy& copy) {
-                  EXPECT_TRUE(link.say(Go{copy.number}).ok());
-                  HostileListener::read(link, copy.bytes);
-                  EXPECT_TRUE(link.say(Go{copy.number}).ok());
-                }},
-        MirrorMisdeed{"ARefusalOfWhatWasNotOffered", "no answer to a copy",
-                [](Link& link, const Copy& copy) {
-                  EXPECT_TRUE(link.say(Refused{copy.number + 1, {Code::internal, "no"}}).ok());
-                }},
+                      [](Link& link, const Copy& copy) {
+                        EXPECT_TRUE(link.say(Go{copy.number}).ok());
+                        HostileListener::read(link, copy.bytes);
+                        EXPECT_TRUE(link.say(Go{copy.number}).ok());
+                      }},
+        MirrorMisdeed{
+            "ARefusalOfWhatWasNotOffered", "no answer to a copy",
+            [](Link& link, const Copy& copy) {
+              EXPECT_TRUE(link.say(Refused{copy.number + 1, {Code::internal, "no"}}).ok());
+            }},
         MirrorMisdeed{"HeldAgain", "no answer to a copy",
-                [](Link& link, const Copy& copy) {
-                  EXPECT_TRUE(link.say(Held{{copy.original}}).ok());
-                }},
+                      [](Link& link, const Copy& copy) {
+                        EXPECT_TRUE(link.say(Held{{copy.original}}).ok());
+                      }},
         MirrorMisdeed{"AHugeNumber", "number",
-                [](Link& link, const Copy&) {
-                  EXPECT_TRUE(link.say(Landed{std::uint64_t{1} << 63}).ok());
-                }},
+                      [](Link& link, const Copy&) {
+                        EXPECT_TRUE(link.say(Landed{std::uint64_t{1} << 63}).ok());
+                      }},
         MirrorMisdeed{"Bytes", "bytes from who is to receive them",
-                [](Link& link, const Copy&) {
-                  EXPECT_TRUE(link.send(std::vector<std::byte>(100)).ok());
-                }}),
+                      [](Link& link, const Copy&) {
+                        EXPECT_TRUE(link.send(std::vector<std::byte>(100)).ok());
+                      }}),
     [](const auto& misdeed) { return misdeed.param.name; });
 
 TEST_P(MisdeedOfAMirror, IsNamedAndTheCopyIsMade) {
