@@ -110,6 +110,39 @@ TEST_F(Mirrored, AKeeperWithADiskHasItsCopiesAgainAndIsSentNoneOfThemTwice) {
   EXPECT_EQ(servers_.courier_of_a()->ask("mirrored"), "1");
 }
 
+// It has the same segments under the same names, and their copies are good still.
+TEST_F(Mirrored, WhatAKeeperHasFoundOnItsDiskIsNotSentAgain) {
+  const testing::TempDir disk;
+  auto& keeper = servers_.keeper_of_a();
+  const auto start_with_disk = [&] {
+    keeper.start({AQUA_KEEPER_PROGRAM, "--socket", keeper.socket(), "--disk", disk / "segments"});
+  };
+  keeper.kill();
+  start_with_disk();
+  servers_.mirror();
+  SegmentName one, other;
+  {
+    const auto a = client_of(keeper);
+    one = a->commit(1, 3'000'000), other = a->commit(2, 100);
+    EXPECT_TRUE(eventually([&] {
+      return copies() == 2 && a->disk().durable == SegmentSum{2, 3'000'100};
+    }));
+  }
+  servers_.kill_a();
+  keeper.kill();
+  start_with_disk();
+  servers_.start_a();
+  const auto a = client_of(keeper);
+  const SegmentName later = a->commit(3, 100);
+  EXPECT_TRUE(eventually([&] { return is_copied(later, 3); }));
+  EXPECT_EQ(servers_.courier_of_a()->ask("mirrored"), "1");
+  EXPECT_EQ(copies(), 3U);
+  EXPECT_TRUE(is_copied(one, 1));
+  a->say(segment_wire::Drop{other.number, other.generation});
+  EXPECT_TRUE(eventually([&] { return copies() == 2; }));
+  EXPECT_TRUE(is_copied(one, 1));
+}
+
 // As a keeper with a disk may: it had no memory for one, was sent that again, and then had room.
 TEST_F(Mirrored, OfTwoCopiesOfOneSegmentOneIsDropped) {
   const auto a = client_of(servers_.keeper_of_a());
