@@ -33,8 +33,9 @@ Result<tls::UniqueSslContext> make_context() {
 Result<tls::UniqueSslContext> read(const TlsFiles& files) {
   AQUA_ASSIGN(tls::UniqueSslContext context, make_context());
   AQUA_TRY(tls::use_identity(*context, files));
-  if (tls::has_expired(*context))
-    spdlog::warn("tls: {} has expired: clients will refuse it", files.certificate);
+  if (const auto valid = tls::check_is_valid_now(*context); !valid.ok()) {
+    spdlog::warn("tls: {}: {}. Clients will refuse it", files.certificate, valid.error().message);
+  }
   return context;
 }
 

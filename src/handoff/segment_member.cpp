@@ -341,7 +341,7 @@ void SegmentMember::reached(const Close& close, const Result<void>& outcome) {
   } else if (close.after == SegmentAfter::drop) {
     error_.lasts(concat("close: segment ", close.number, " is kept: ", arrived.error().message));
   }
-  post(segment_wire::Close{close.number});
+  post(segment_wire::Close{.number = close.number, .adopt = close.after == SegmentAfter::adopt});
   news_->tell();  // it can be read again
 }
 

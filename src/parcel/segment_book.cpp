@@ -89,8 +89,8 @@ Result<SegmentNumber> SegmentBook::reserve(Member member, std::uint64_t bytes) {
   return last_;
 }
 
-Result<void> SegmentBook::restore(const SegmentName& name, std::uint64_t bytes,
-                                  std::uint32_t user) {
+Result<void> SegmentBook::restore(const SegmentName& name, std::uint64_t bytes, std::uint32_t user,
+                                  std::optional<SegmentOrigin> copy_of) {
   if (name.bytes > bytes) {
     return refused(Code::invalid_argument, "restore", name.bytes, " bytes in ", bytes);
   }
@@ -99,7 +99,11 @@ Result<void> SegmentBook::restore(const SegmentName& name, std::uint64_t bytes,
   }
   const SegmentPerson person{.user = user};
   AQUA_TRY(check_room("restore", person, /*process_too=*/false, bytes));
-  segments_[name.number] = {.state = State::kept, .bytes = bytes, .person = person, .name = name};
+  segments_[name.number] = {.state = State::kept,
+                            .bytes = bytes,
+                            .person = person,
+                            .name = name,
+                            .copy_of = std::move(copy_of)};
   return {};
 }
 
@@ -121,6 +125,7 @@ Result<std::uint64_t> SegmentBook::commit(Member member, SegmentNumber number, P
   segment.name.bytes = bytes;
   segment.name.digest = digest;
   segment.copy_of = std::move(copy_of);
+  segment.adopted = false;
   return ++segment.name.generation;
 }
 
@@ -145,12 +150,13 @@ void SegmentBook::settle(At at, SegmentNumbers& ended) {
   }
 }
 
-Result<SegmentNumbers> SegmentBook::close(Member member, SegmentNumber number) {
+Result<SegmentNumbers> SegmentBook::close(Member member, SegmentNumber number, bool adopts) {
   AQUA_TRY(check_member("close", member));
   const auto at = segments_.find(number);
   if (at == segments_.end() || at->second.readers.erase(member) == 0) {
     return refused(Code::not_found, "close", "the caller reads no segment ", number);
   }
+  at->second.adopted = at->second.adopted || adopts;
   SegmentNumbers ended;
   settle(at, ended);
   return ended;
@@ -166,6 +172,18 @@ Result<SegmentNumbers> SegmentBook::drop(SegmentNumber number, std::uint64_t gen
   SegmentNumbers ended;
   settle(at, ended);
   return ended;
+}
+
+Result<SegmentNumbers> SegmentBook::drop_copy(SegmentNumber number, std::uint64_t generation) {
+  AQUA_ASSIGN(const At at, kept_as("drop", number, generation));
+  if (!at->second.copy_of || at->second.adopted) {
+    return refused(Code::failed_precondition, "drop", "segment ", number,
+                   at->second.copy_of ? " was adopted" : " is no copy");
+  }
+  if (!at->second.readers.empty()) {
+    return refused(Code::unavailable, "drop", "segment ", number, " is read");
+  }
+  return drop(number, generation);
 }
 
 Result<SegmentNumbers> SegmentBook::give_up(Member member, SegmentNumber number) {

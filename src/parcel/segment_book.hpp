@@ -87,13 +87,13 @@ class SegmentBook {
   [[nodiscard]] Result<std::uint64_t> commit(Member member, SegmentNumber number, Parcel parcel,
                                              std::uint64_t bytes, const SegmentDigest& digest,
                                              std::optional<SegmentOrigin> copy_of = {});
-  // Keeps what an earlier keeper kept, under the name that it had, until it is dropped. Nobody
-  // writes it. It counts as the user's, and as no process's.
+  // Keeps what an earlier keeper kept, under the name that it had, until it is dropped; perhaps as
+  // a copy. Nobody writes it. It counts as the user's, and as no process's.
   //   already_exists       there is a segment of this number
   //   invalid_argument     more bytes than it has
   //   resource_exhausted   more than a quota allows
   [[nodiscard]] Result<void> restore(const SegmentName& name, std::uint64_t bytes,
-                                     std::uint32_t user);
+                                     std::uint32_t user, std::optional<SegmentOrigin> copy_of = {});
   // The member reads it from now on. Answers the name as it was committed, and the bytes of all.
   //   not_found            there is no such segment, or nothing in it is kept
   //   aborted              another generation is kept: the one that is asked for was dropped
@@ -106,12 +106,19 @@ class SegmentBook {
   [[nodiscard]] Result<Opened> open(Member member, SegmentNumber number, std::uint64_t generation);
 
   // These answer the segments that have ended by this, the lowest number first.
-  // The member reads it no more. not_found: it did not.
-  [[nodiscard]] Result<SegmentNumbers> close(Member member, SegmentNumber number);
+  // The member reads it no more, and if it `adopts` a copy, that no longer goes with its original.
+  // not_found: it did not.
+  [[nodiscard]] Result<SegmentNumbers> close(Member member, SegmentNumber number,
+                                             bool adopts = false);
   // It is kept no more, whoever asks.
   //   not_found, aborted   as open()
   //   failed_precondition  it goes with its parcel
   [[nodiscard]] Result<SegmentNumbers> drop(SegmentNumber number, std::uint64_t generation);
+  // The same of a copy whose original was dropped.
+  //   as drop()
+  //   failed_precondition  it was adopted, or is no copy
+  //   unavailable          it is read, by who may yet adopt it
+  [[nodiscard]] Result<SegmentNumbers> drop_copy(SegmentNumber number, std::uint64_t generation);
   // Its writer wants it no more. What is kept stays so, and ends when it is dropped.
   // not_found: the member does not write it.
   [[nodiscard]] Result<SegmentNumbers> give_up(Member member, SegmentNumber number);
@@ -147,6 +154,7 @@ class SegmentBook {
     SegmentName name{};
     Parcel parcel = 0;
     std::optional<SegmentOrigin> copy_of{};
+    bool adopted = false;  // a copy that stays without its original
     std::set<Member> readers{};
     friend bool operator==(const Segment&, const Segment&) = default;
   };

@@ -38,10 +38,14 @@ Json to_json(const Open& asked) {
   return {{"op", "segment-open"}, {"number", asked.number}, {"generation", asked.generation}};
 }
 Json to_json(const Close& asked) {
-  return {{"op", "segment-close"}, {"number", asked.number}};
+  Json json{{"op", "segment-close"}, {"number", asked.number}};
+  if (asked.adopt) json["adopt"] = true;
+  return json;
 }
 Json to_json(const Drop& asked) {
-  return {{"op", "segment-drop"}, {"number", asked.number}, {"generation", asked.generation}};
+  Json json{{"op", "segment-drop"}, {"number", asked.number}, {"generation", asked.generation}};
+  if (asked.as_copy) json["as_copy"] = true;
+  return json;
 }
 Json to_json(const GiveUp& asked) {
   return {{"op", "segment-give-up"}, {"number", asked.number}};
@@ -97,14 +101,25 @@ Asked read_named(JsonObject& object) {
   return asked;
 }
 
+Close read_close(JsonObject& object) {
+  Close asked{.number = keeper_wire::read_number(object, "number")};
+  asked.adopt = object.flag_or("adopt", false);
+  return asked;
+}
+Drop read_drop(JsonObject& object) {
+  Drop asked = read_named<Drop>(object);
+  asked.as_copy = object.flag_or("as_copy", false);
+  return asked;
+}
+
 std::optional<Request> read_request(JsonObject& object, std::string_view operation) {
   if (operation == "join") return Join{};
   if (operation == "watch") return Watch{};
   if (operation == "reserve") return Reserve{.bytes = read_size(object, "bytes")};
   if (operation == "commit") return read_commit(object);
   if (operation == "open") return read_named<Open>(object);
-  if (operation == "close") return Close{.number = keeper_wire::read_number(object, "number")};
-  if (operation == "drop") return read_named<Drop>(object);
+  if (operation == "close") return read_close(object);
+  if (operation == "drop") return read_drop(object);
   if (operation == "give-up") return GiveUp{.number = keeper_wire::read_number(object, "number")};
   if (operation == "returned") return Returned{};
   if (operation == "leave") return Leave{};

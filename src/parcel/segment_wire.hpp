@@ -37,7 +37,7 @@ struct Commit {
   SegmentDigest digest{};
   // It goes with this one, which the caller's process gives and has not closed; 0: with none.
   std::uint64_t parcel = 0;
-  // It is a copy, which no disk keeps, and which goes with no parcel.
+  // It is a copy, which goes with no parcel.
   std::optional<SegmentOrigin> copy_of{};
 };
 // Answer: name, capacity; with it a descriptor of the memory that can be read alone.
@@ -47,10 +47,15 @@ struct Open {
 };
 struct Close {
   std::uint64_t number = 0;
+  // If it is a copy, it no longer goes with its original.
+  bool adopt = false;
 };
 struct Drop {
   std::uint64_t number = 0;
   std::uint64_t generation = 0;
+  // Its original was dropped: it goes unless somebody reads it (unavailable), or has adopted it
+  // (failed_precondition).
+  bool as_copy = false;
 };
 struct GiveUp {
   std::uint64_t number = 0;

@@ -107,6 +107,20 @@ class Pods(unittest.TestCase):
     def test_the_keeper_serves_and_ends_when_it_is_told(self):
         self.assertEqual(self.probed("keeper.yaml").end(), 0)
 
+    def test_the_keeper_with_its_disk_has_segments_again(self):
+        manifests = self.node.root / "with-disk"
+        manifests.mkdir()
+        for path in (ROOT / "packaging/kubernetes").glob("*.yaml"):
+            (manifests / path.name).write_text(path.read_text().replace("# disk: ", ""))
+        self.node.manifests = manifests
+        for _ in range(2):
+            keeper = self.probed("keeper.yaml")
+            told = keeper.run(["aqua", "segments", "--json"])
+            self.assertEqual(told.returncode, 0, told.stderr)
+            disk = json.loads(told.stdout)["disk"]
+            self.assertEqual((disk["directory"], disk["writes"], disk["error"]), ("/var/lib/aqua-keeper", True, ""))
+            self.assertEqual(keeper.end(), 0)
+
     def test_the_courier_reads_its_nodes_own_files(self):
         self.probed("keeper.yaml")
         certificates, routes = self.node.root / "certificates", self.node.root / "routes"

@@ -98,6 +98,32 @@ TEST(SegmentBook, ACopySaysWhoseItIsUntilItIsDropped) {
   EXPECT_EQ(book.kept(0, 9).at(0).copy_of, std::nullopt);
 }
 
+TEST(SegmentBook, ACopyThatIsReadStaysAndOneThatWasAdoptedIsDroppedByNameAlone) {
+  SegmentBook book = two_members();
+  const SegmentOrigin origin{.server = "a.test", .keeper = 1, .number = 2, .generation = 3};
+  const SegmentNumber copy = *book.reserve(1, 100), own = *book.reserve(1, 100);
+  ASSERT_TRUE(book.commit(1, copy, 0, 60, {}, origin).ok());
+  ASSERT_TRUE(book.commit(1, own, 0, 60, {}).ok());
+  EXPECT_EQ(code_of(book.drop_copy(own, 1)), "failed_precondition") << "it is no copy";
+  ASSERT_TRUE(book.open(2, copy, 1).ok());
+  EXPECT_EQ(code_of(book.drop_copy(copy, 1)), "unavailable");
+  ASSERT_TRUE(book.close(2, copy).ok());
+  EXPECT_EQ(code_of(book.drop_copy(copy, 2)), "not_found");
+  ASSERT_TRUE(book.drop_copy(copy, 1).ok());
+  EXPECT_EQ(book.returned_to(), std::set<std::uint64_t>{1});
+
+  ASSERT_TRUE(book.take_returned(1, 1).ok());
+  ASSERT_TRUE(book.commit(1, copy, 0, 60, {}, origin).ok());
+  ASSERT_TRUE(book.open(2, copy, 2).ok());
+  ASSERT_TRUE(book.close(2, copy, /*adopts=*/true).ok());
+  EXPECT_EQ(code_of(book.drop_copy(copy, 2)), "failed_precondition");
+  ASSERT_TRUE(book.drop(copy, 2).ok());
+  // Its next life is another one's.
+  ASSERT_TRUE(book.take_returned(1, 1).ok());
+  ASSERT_TRUE(book.commit(1, copy, 0, 60, {}, origin).ok());
+  EXPECT_TRUE(book.drop_copy(copy, 3).ok());
+}
+
 TEST(SegmentBook, WhatWasCommittedForAParcelGoesWithIt) {
   SegmentBook book = two_members();
   const SegmentNumber a = *book.reserve(1, 10), b = *book.reserve(1, 10), c = *book.reserve(1, 10);
@@ -125,6 +151,9 @@ TEST(SegmentBook, WhatAnEarlierKeeperKeptIsKeptUnderItsName) {
   EXPECT_EQ(book.open(1, 42, 7)->name, name);
   EXPECT_TRUE(book.drop(42, 7)->empty());
   EXPECT_EQ(*book.close(1, 42), SegmentNumbers{42});
+  const SegmentOrigin origin{.server = "a.test", .keeper = 1, .number = 2, .generation = 3};
+  ASSERT_TRUE(book.restore(name, 100, 1, origin).ok());
+  EXPECT_EQ(book.kept(0, 9).at(0).copy_of, origin);
 }
 
 TEST(SegmentBook, RefusalsSayWhyAndChangeNothing) {

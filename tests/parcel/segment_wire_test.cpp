@@ -48,6 +48,16 @@ TEST(SegmentWire, ACopySaysWhatItIsACopyOf) {
   }
 }
 
+TEST(SegmentWire, WhetherACopyIsAdoptedOrGoesWithItsOriginalArrives) {
+  for (const bool yes : {false, true}) {
+    const auto close = decode_request(encode(Close{.number = 7, .adopt = yes}));
+    EXPECT_EQ(std::get<Close>(**close).adopt, yes);
+    const auto drop = decode_request(encode(Drop{.number = 7, .generation = 3, .as_copy = yes}));
+    EXPECT_EQ(std::get<Drop>(**drop).as_copy, yes);
+  }
+  EXPECT_EQ(encode(Close{7}).find("adopt"), std::string::npos) << "as earlier keepers have it";
+}
+
 TEST(SegmentWire, RequestsOfAnotherKindAreLeftToOthers) {
   EXPECT_FALSE(decode_request(R"({"op":"pool-leave"})")->has_value());
   EXPECT_FALSE(decode_request("rubbish")->has_value());

@@ -31,14 +31,15 @@ struct Signer {
 };
 
 // Of `name` and `key`, with one extension (NID_subject_alt_name, "DNS:a.test"). `days`: until it
-// expires; less than 0: it has.
+// expires; less than 0: it has. It begins `days_ago`.
 inline TestCertificate sign(const std::string& name, EVP_PKEY* key, int extension,
-                            const std::string& says, int days, const Signer& by, long serial) {
+                            const std::string& says, int days, const Signer& by, long serial,
+                            int days_ago = 7) {
   constexpr long kDay = 86'400;
   TestCertificate made(::X509_new(), &::X509_free);
   ::X509_set_version(made.get(), X509_VERSION_3);
   ::ASN1_INTEGER_set(::X509_get_serialNumber(made.get()), serial);
-  ::X509_gmtime_adj(::X509_getm_notBefore(made.get()), -7 * kDay);
+  ::X509_gmtime_adj(::X509_getm_notBefore(made.get()), -days_ago * kDay);
   ::X509_gmtime_adj(::X509_getm_notAfter(made.get()), days * kDay);
   ::X509_set_pubkey(made.get(), key);
   ::X509_NAME_add_entry_by_txt(::X509_get_subject_name(made.get()), "CN", MBSTRING_ASC,
@@ -89,10 +90,10 @@ class Authority {
     write_pem(path, [&](std::FILE* file) { return ::PEM_write_X509(file, own_.get()); });
   }
   void issue(const std::string& name, const std::string& certificate, const std::string& key,
-             int days = 1) const {
+             int days = 1, int days_ago = 7) const {
     const TestKey pair = make_key();
     const TestCertificate one = sign(name, pair.get(), NID_subject_alt_name, "DNS:" + name, days,
-                                     {pair_.get(), own_.get()}, ++last_);
+                                     {pair_.get(), own_.get()}, ++last_, days_ago);
     write_both(certificate, one.get(), key, pair.get());
   }
 

@@ -19,8 +19,9 @@ Result<std::unique_ptr<Courier>> Courier::start(CourierOptions options, Say say)
     courier->states_.emplace_back(route.pool, route.peer, route.connections);
   for (const Mirror& mirror : given.mirrors) courier->states_.emplace_back("", mirror.peer, 1);
   if (!given.metrics.empty()) {
-    AQUA_ASSIGN(courier->page_, MetricsPage::open(given.metrics, courier->counters_,
-                                                  courier->states_, given.keeper));
+    AQUA_ASSIGN(courier->page_,
+                MetricsPage::open(given.metrics, courier->counters_, courier->states_, given.keeper,
+                                  *courier->identity_));
   }
   if (!given.door.address.empty()) {
     AQUA_ASSIGN(courier->door_, Door::open(given.door, given.keeper, *courier->identity_,

@@ -59,8 +59,9 @@ Segments::Segments(SlabRoom& room, const SegmentQuota& quota, std::size_t most_m
 
 void Segments::use(std::unique_ptr<DiskTier> disk) {
   disk_ = std::move(disk);
-  disk_->offer_all(
-      [this](const SegmentName& name, const DiskTier::Fill& fill) { return restore(name, fill); });
+  disk_->offer_all([this](const LoggedSegment& segment, const DiskTier::Fill& fill) {
+    return restore(segment, fill);
+  });
   disk_->start();
 }
 
@@ -69,9 +70,11 @@ void Segments::use_none(const std::string& directory, const Error& why) {
   no_disk_.error = why.message;
 }
 
-Result<DiskTier::Memory> Segments::restore(const SegmentName& name, const DiskTier::Fill& fill) {
+Result<DiskTier::Memory> Segments::restore(const LoggedSegment& segment,
+                                           const DiskTier::Fill& fill) {
+  const SegmentName& name = segment.name;
   const std::uint64_t bytes = std::max<std::uint64_t>(1, (name.bytes + kUnit - 1) / kUnit) * kUnit;
-  AQUA_TRY(book_.restore(name, bytes, ::geteuid()));
+  AQUA_TRY(book_.restore(name, bytes, ::geteuid(), segment.copy_of));
   auto made = [&]() -> Result<DiskTier::Memory> {
     AQUA_TRY(room_.take(1));
     auto fd = make_memory(bytes);
@@ -179,9 +182,11 @@ Result<Segments::Served> Segments::answer(const PacketPeer& from,
                            asked.copy_of));
   const SegmentName name{asked.number, generation, asked.bytes, asked.digest};
   // What goes with a parcel goes with the keeper: parcels do.
-  const bool lasts = asked.parcel == 0 && !asked.copy_of;
-  if (disk_ != nullptr && lasts) disk_->committed(name, memory_.at(asked.number));
-  if (lasts) tell_watchers();
+  const bool lasts = asked.parcel == 0;
+  if (disk_ != nullptr && lasts) {
+    disk_->committed(name, memory_.at(asked.number), asked.copy_of);
+  }
+  if (lasts && !asked.copy_of) tell_watchers();
   return Served{{.name = name}};
 }
 
@@ -193,14 +198,15 @@ Result<Segments::Served> Segments::answer(const PacketPeer& from, const segment_
 
 Result<Segments::Served> Segments::answer(const PacketPeer& from,
                                           const segment_wire::Close& asked) {
-  AQUA_ASSIGN(const auto ended, book_.close(from.number, asked.number));
+  AQUA_ASSIGN(const auto ended, book_.close(from.number, asked.number, asked.adopt));
   settle(ended);
   return Served{};
 }
 
 Result<Segments::Served> Segments::answer(const PacketPeer& /*from*/,
                                           const segment_wire::Drop& asked) {
-  auto ended = book_.drop(asked.number, asked.generation);
+  auto ended = asked.as_copy ? book_.drop_copy(asked.number, asked.generation)
+                             : book_.drop(asked.number, asked.generation);
   const bool dropped = ended.ok() || ended.error().code == Code::not_found;
   // Before its writer can have it back. What is on the disk alone is known there alone.
   const bool erased = disk_ != nullptr && dropped && disk_->dropped(asked.number, asked.generation);

@@ -111,7 +111,7 @@ class Segments {
   [[nodiscard]] Result<void> check_freed(std::uint64_t bytes) const;
   [[nodiscard]] DiskTier::Memory keep(UniqueFd fd, std::uint64_t bytes);
   // New memory, which `fill` has filled, for what an earlier keeper kept.
-  [[nodiscard]] Result<DiskTier::Memory> restore(const SegmentName& name,
+  [[nodiscard]] Result<DiskTier::Memory> restore(const LoggedSegment& segment,
                                                  const DiskTier::Fill& fill);
   // What is kept is not what it was.
   void tell_watchers();

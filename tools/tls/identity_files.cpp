@@ -5,6 +5,8 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include <ctime>
+
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "base/unique_fd.hpp"
@@ -52,9 +54,23 @@ Result<void> trust(SSL_CTX& context, const std::string& authority) {
   return tls_error(concat(authority, ": not certificates in PEM"));
 }
 
-bool has_expired(const SSL_CTX& context) {
+Result<void> check_is_valid_now(const SSL_CTX& context) {
   const X509* const own = ::SSL_CTX_get0_certificate(&context);
-  return own != nullptr && ::X509_cmp_current_time(::X509_get0_notAfter(own)) < 0;
+  if (own == nullptr) return {};
+  if (::X509_cmp_current_time(::X509_get0_notAfter(own)) < 0) {
+    return Error{Code::failed_precondition, "the certificate has expired"};
+  }
+  if (::X509_cmp_current_time(::X509_get0_notBefore(own)) <= 0) return {};
+  return Error{
+      Code::failed_precondition,
+      "the certificate is not valid yet: it is dated ahead, or this machine's clock is behind"};
+}
+
+std::chrono::sys_seconds end_of_validity(const SSL_CTX& context) {
+  std::tm time{};
+  const X509* const own = ::SSL_CTX_get0_certificate(&context);
+  if (own == nullptr || ::ASN1_TIME_to_tm(::X509_get0_notAfter(own), &time) != 1) return {};
+  return std::chrono::sys_seconds(std::chrono::seconds(::timegm(&time)));
 }
 
 }  // namespace aqua::tls

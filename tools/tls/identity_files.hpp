@@ -5,6 +5,7 @@
 // Threads: free functions; a context is for one at a time.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "aqua/result.hpp"
@@ -22,7 +23,10 @@ struct IdentityFiles {
 [[nodiscard]] Result<void> use_identity(SSL_CTX& context, const IdentityFiles& files);
 // Certificates that are trusted to say who others are, in PEM. Errors: as use_identity().
 [[nodiscard]] Result<void> trust(SSL_CTX& context, const std::string& authority);
-// Whether the certificate that was read has expired.
-[[nodiscard]] bool has_expired(const SSL_CTX& context);
+// failed_precondition: by this machine's clock the certificate that was read has expired, or is not
+// valid yet.
+[[nodiscard]] Result<void> check_is_valid_now(const SSL_CTX& context);
+// When the certificate that was read ends.
+[[nodiscard]] std::chrono::sys_seconds end_of_validity(const SSL_CTX& context);
 
 }  // namespace aqua::tls

@@ -99,6 +99,9 @@ struct OpenedSegment {
 // What becomes of what was read.
 enum class SegmentAfter : std::uint8_t {
   keep,  // it can be read again
+  // As keep. If it is a copy of another server's segment, it is this server's own from now on: it
+  // stays when its original is dropped, until it is dropped here by name.
+  adopt,
   // It has arrived, and is needed no more. Where work before it on its stream failed it has not: it
   // is kept, and status().error says so.
   drop,

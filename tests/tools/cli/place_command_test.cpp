@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "tests/base/temp_dir.hpp"
+#include "tests/coordinator/daemon_process.hpp"
+#include "tools/cli/place/place_post.hpp"
 
 namespace aqua::tool {
 namespace {
@@ -73,6 +75,34 @@ TEST_F(Place, WhatIsNoPlacementIsNotPosted) {
   }
 }
 
+TEST(PlacePost, GoesToAllServersThatACoordinatorKnows) {
+  wire::Servers all{.self = "gpu2", .shared = true};
+  all.servers = {{.name = "gpu1", .coordinator = "https://h1:7071"}, {.name = "gpu2"}};
+  EXPECT_EQ(coordinators_of(all, "unix:/here").value(),
+            (std::vector<std::string>{"https://h1:7071", "unix:/here"}));
+  all.fault = "no leader";
+  EXPECT_EQ(coordinators_of(all, "unix:/here").error().code, Code::failed_precondition);
+  all.fault.clear();
+  all.servers.push_back({.name = "gpu3"});
+  const auto unknown = coordinators_of(all, "unix:/here");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().code, Code::failed_precondition);
+  EXPECT_NE(unknown.error().message.find("gpu3"), std::string::npos);
+}
+
+TEST_F(Place, IsPostedToTheServersOfACoordinatorThatIsAlone) {
+  const testing::DaemonProcess daemon;
+  ASSERT_TRUE(run_place(command()).ok());
+  PlaceCommand posting;
+  posting.placed = dir_ / "out.json";
+  posting.post_all = daemon.address();
+  const auto said = run_place(posting);
+  ASSERT_TRUE(said.ok()) << said.error().message;
+  EXPECT_EQ(said->find(daemon.address() + ": 0 pairs made"), 0U) << *said;
+  posting.post_all = "unix:" + std::string(dir_ / "absent.sock");
+  EXPECT_EQ(run_place(posting).error().code, Code::unavailable);
+}
+
 TEST(PlaceArguments, AreReadOrRefused) {
   const std::vector<std::string_view> good{
       "--input", "a", "--time-limit", "2.5", "--post", "unix:x", "--post", "unix:y", "--explain"};
@@ -81,6 +111,8 @@ TEST(PlaceArguments, AreReadOrRefused) {
   EXPECT_EQ(command->solve.time_limit_s, 2.5);
   EXPECT_EQ(command->post.size(), 2U);
   EXPECT_TRUE(command->explain);
+  const std::vector<std::string_view> to_all{"--placed", "a", "--post-all", "unix:x"};
+  EXPECT_EQ(parse_place(to_all)->post_all, "unix:x");
   for (const std::vector<std::string_view>& bad : std::vector<std::vector<std::string_view>>{
            {},
            {"--input"},

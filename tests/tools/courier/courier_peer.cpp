@@ -5,6 +5,7 @@
 //   lost       answers how many connections have ended
 //   up         answers how many of its connections to others are up
 //   mirrored   answers how many copies it has sent
+//   received-bytes  answers how many bytes of parcels have come
 #include <csignal>
 #include <istream>
 #include <memory>
@@ -34,6 +35,9 @@ class CourierPeer {
     }
     if (verb == "lost") return std::to_string(courier_->counters().lost_links.load());
     if (verb == "up") return std::to_string(courier_->connections_up());
+    if (verb == "received-bytes") {
+      return std::to_string(courier_->counters().received_bytes.load());
+    }
     if (verb == "mirrored") return std::to_string(courier_->counters().mirrored.load());
     return "what is '" + verb + "'?";
   }

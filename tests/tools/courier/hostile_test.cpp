@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text/plain_name.hpp"
+#include "tests/base/eventually.hpp"
 #include "tests/tools/courier/hostile_visitor.hpp"
 #include "tools/courier/carry/door.hpp"
 #include "tools/courier/net/sockets.hpp"
@@ -86,6 +87,16 @@ TEST_F(HostileVisitor, MoreThanThereIsRoomForIsRefusedAndTheNextIsTaken) {
   good.parcel.turn = 20;
   EXPECT_TRUE(link.say(good).ok());
   EXPECT_TRUE(std::holds_alternative<Go>(heard(link)));
+}
+
+TEST_F(HostileVisitor, HowFarAParcelIsCanBeSeen) {
+  const auto decode = servers_.decode(2);
+  Link link = greeted();
+  EXPECT_TRUE(link.say(offer(1, 2'000'000)).ok());
+  EXPECT_TRUE(std::holds_alternative<Go>(heard(link)));
+  EXPECT_TRUE(link.send(std::vector<std::byte>(1'000'000)).ok());
+  EXPECT_TRUE(test::eventually(
+      [&] { return servers_.courier_of_b()->ask("received-bytes") == "1000000"; }));
 }
 
 TEST_F(HostileVisitor, MoreBytesThanWereOfferedEndTheConnectionAndTheParcel) {

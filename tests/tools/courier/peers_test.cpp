@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may connect to whom: certificates that are not what they have to be.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <string>
 
@@ -12,6 +17,8 @@
 
 namespace aqua {
 namespace {
+
+using ::testing::HasSubstr;
 
 class CourierPeers : public ::testing::Test {
  protected:
@@ -28,6 +35,12 @@ class CourierPeers : public ::testing::Test {
       if (line.find(part) != std::string::npos) return true;
     }
     return false;
+  }
+  [[nodiscard]] std::string said_on_stderr() const {
+    std::ifstream file(servers_.path("stderr"));
+    std::stringstream said;
+    said << file.rdbuf();
+    return said.str();
   }
   // Runs it to its end.
   int status(const std::vector<std::string>& more) {
@@ -66,13 +79,59 @@ TEST_F(CourierPeers, OneOfAnotherAuthorityIsRefused) {
   EXPECT_TRUE(is_said("refuses our certificate"));
 }
 
-TEST_F(CourierPeers, ACertificateThatHasExpiredIsNamed) {
-  servers_.authority().issue("a.test", servers_.path("a.pem"), servers_.path("a.key"), -1);
-  EXPECT_EQ(status({"--config", servers_.path("a.json"), "--check"}), 1);
-  std::ifstream file(servers_.path("stderr"));
-  std::stringstream said;
-  said << file.rdbuf();
-  EXPECT_NE(said.str().find("a.pem: the certificate has expired"), std::string::npos) << said.str();
+TEST_F(CourierPeers, ACertificateThatHasExpiredOrIsNotValidYetIsNamed) {
+  struct Case {
+    int days, days_ago;
+    const char* words;
+  };
+  for (const Case& one :
+       {Case{-1, 7, "has expired"}, Case{2, -1, "is not valid yet: it is dated ahead"}}) {
+    servers_.authority().issue("a.test", servers_.path("a.pem"), servers_.path("a.key"), one.days,
+                               one.days_ago);
+    EXPECT_EQ(status({"--config", servers_.path("a.json"), "--check"}), 1);
+    EXPECT_THAT(said_on_stderr(), HasSubstr(std::string("a.pem: the certificate ") + one.words));
+  }
+}
+
+TEST_F(CourierPeers, ACertificateThatIsNotValidYetIsNotTakenWhenItIsReadAgain) {
+  servers_.kill_a();
+  testing::ChildProcess courier = courier_of_a();
+  ASSERT_TRUE(is_said(courier, "connected to b.test"));
+  servers_.authority().issue("a.test", servers_.path("a.pem"), servers_.path("a.key"), 2, -1);
+  courier.signal(SIGHUP);
+  EXPECT_TRUE(is_said(courier, "is not valid yet"));
+  servers_.kill_b();
+  servers_.start_b();
+  EXPECT_TRUE(is_said(courier, "connected to b.test")) << "by those in use";
+}
+
+// So that a server whose clock is behind takes them.
+TEST_F(CourierPeers, CertificatesOfTheScriptAreAnHourOld) {
+  const std::string made = servers_.path("made");
+  ASSERT_EQ(testing::ChildProcess({AQUA_COURIER_CERTIFICATES, made, "a.test", "b.test"}).wait(), 0);
+  for (const char* name : {"authority", "a.test", "b.test"}) {
+    const std::string path = made + "/" + name + ".pem";
+    const std::unique_ptr<std::FILE, decltype(&std::fclose)> file(std::fopen(path.c_str(), "r"),
+                                                                  &std::fclose);
+    ASSERT_NE(file, nullptr) << path;
+    const testing::TestCertificate one(::PEM_read_X509(file.get(), nullptr, nullptr, nullptr),
+                                       &::X509_free);
+    ASSERT_NE(one, nullptr) << path;
+    std::time_t behind = std::time(nullptr) - 55 * 60;
+    EXPECT_LT(::X509_cmp_time(::X509_get0_notBefore(one.get()), &behind), 0) << path;
+  }
+  const auto use = [&](const std::string& server) {
+    for (const std::string end : {".pem", ".key"}) {
+      std::filesystem::rename(made + "/" + server + ".test" + end, servers_.path(server + end));
+    }
+  };
+  std::filesystem::rename(made + "/authority.pem", servers_.path("authority.pem"));
+  servers_.kill_a();
+  servers_.kill_b();
+  use("a");
+  use("b");
+  servers_.start_b();
+  EXPECT_TRUE(is_said("connected to b.test"));
 }
 
 // Whoever connects has read a certificate that has expired since, or has a clock of its own.

@@ -98,8 +98,8 @@ TEST(DiskTierPower, CutAtEachCallLosesNothingThatWasDurable) {
         const auto tier = open_on(disk, seed);
         ASSERT_TRUE(tier.ok()) << tier.error().message;
         Offered offered;
-        (*tier)->offer_all([&](const SegmentName& name, const DiskTier::Fill& fill) {
-          return offered.take(name, fill);
+        (*tier)->offer_all([&](const LoggedSegment& segment, const DiskTier::Fill& fill) {
+          return offered.take(segment, fill);
         });
         expect_kept(offered, all);
         for (const auto& [id, kept] : all) durable += kept.durable, erased += kept.erased;

@@ -19,7 +19,7 @@ namespace {
 TEST(SegmentKey, SaysANameAndIsReadAsThatAlone) {
   const SegmentName name{.number = 12, .generation = 3, .bytes = 5, .digest = {0, 1, 0xab}};
   EXPECT_EQ(key_of(name), "segment 12 3 0001ab00000000000000000000000000");
-  EXPECT_EQ(segment_of(key_of(name), 5), name);
+  EXPECT_EQ(segment_of(key_of(name), 5), LoggedSegment{name});
   const std::string digest(32, '0');
   for (const std::string& key : std::initializer_list<std::string>{
            "", "segment 12 3", "segment 12 3 " + digest + "0", "segment 012 3 " + digest,
@@ -29,6 +29,42 @@ TEST(SegmentKey, SaysANameAndIsReadAsThatAlone) {
            "segment 12 3 " + std::string(32, 'A'), "segment 12 3" + digest + " "}) {
     EXPECT_FALSE(segment_of(key, 5)) << key;
   }
+}
+
+TEST(SegmentKey, SaysOfACopyWhatItIsACopyOf) {
+  const LoggedSegment copy{
+      .name = {.number = 12, .generation = 3, .bytes = 5, .digest = {1}},
+      .copy_of = SegmentOrigin{.server = "a copy", .keeper = 7, .number = 0, .generation = 9}};
+  const std::string key = key_of(copy.name, copy.copy_of);
+  EXPECT_EQ(key, "segment 12 3 01" + std::string(30, '0') + " copy 7 0 9 a copy");
+  EXPECT_EQ(segment_of(key, 5), copy);
+  const std::string name = key_of(copy.name);
+  for (const std::string rest :
+       {" copy", " copy ", " copy 7 8 9", " copy 7 8 9 ", " copy 7 8 09 a", " copy 7 8 a",
+        " copy 1000000000000001 8 9 a", " copy 7 8 9 a\n", " COPY 7 8 9 a", "copy 7 8 9 a"}) {
+    EXPECT_FALSE(segment_of(name + rest, 5)) << rest;
+  }
+}
+
+TEST(DiskTier, ACopyIsOfferedAsOneAndErasedAsOne) {
+  MemoryDisk disk;
+  Segment copy = make_segment(1, 1, 3000), dropped = make_segment(2, 1, 3000);
+  copy.copy_of = SegmentOrigin{"a.test", 7, 8, 9};
+  dropped.copy_of = SegmentOrigin{"a.test", 7, 10, 11};
+  {
+    const auto tier = open_tier(disk);
+    tier->start();
+    for (const Segment& one : {copy, dropped}) {
+      tier->committed(one.name, one.memory, one.copy_of);
+    }
+    ASSERT_TRUE(tier->wait_until_written(kPatience));
+    EXPECT_TRUE(tier->dropped(2, 1));
+    ASSERT_TRUE(tier->wait_until_written(kPatience));
+    EXPECT_EQ(tier->status().durable, (SegmentSum{1, 3000}));
+  }
+  const Offered offered = offered_by(disk);
+  EXPECT_EQ(offered.size(), 1U);
+  EXPECT_TRUE(offered.has(copy));
 }
 
 TEST(DiskTier, OffersWhatWasWrittenWithItsBytes) {
@@ -161,7 +197,7 @@ TEST(DiskTier, WhatThereIsNoMemoryForStaysOnTheDisk) {
   }
   {
     const auto tier = open_tier(disk);
-    tier->offer_all([](const SegmentName&, const DiskTier::Fill&) -> Result<DiskTier::Memory> {
+    tier->offer_all([](const LoggedSegment&, const DiskTier::Fill&) -> Result<DiskTier::Memory> {
       return Error{Code::resource_exhausted, "no memory"};
     });
     EXPECT_EQ(tier->status().left, (SegmentSum{2, 3500}));

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -48,7 +49,8 @@ class Client {
   }
 
   // Of bytes that are drawn from `stamp`.
-  SegmentName commit(std::uint64_t stamp, std::uint64_t bytes, bool with_digest = true) {
+  SegmentName commit(std::uint64_t stamp, std::uint64_t bytes, bool with_digest = true,
+                     const std::optional<SegmentOrigin>& copy_of = {}) {
     auto reserved = ask(segment_wire::Reserve{std::max<std::uint64_t>(bytes, 1)});
     EXPECT_TRUE(reserved.ok()) << reserved.error().message;
     if (!reserved.ok()) return {};
@@ -56,7 +58,7 @@ class Client {
     EXPECT_EQ(::pwrite(reserved->fds.at(0).get(), all.data(), all.size(), 0),
               static_cast<ssize_t>(all.size()));
     return say(segment_wire::Commit{reserved->reply.name.number, bytes,
-                                    with_digest ? xxh3_of(all) : SegmentDigest{}, 0})
+                                    with_digest ? xxh3_of(all) : SegmentDigest{}, 0, copy_of})
         .name;
   }
   bool has(const SegmentName& name, std::uint64_t stamp) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -30,6 +31,7 @@ TEST_F(KeeperDisk, KilledAtRandomMomentsLosesNothingThatWasDurable) {
   std::mt19937_64 random(seed);
   struct Known {
     SegmentName name;
+    std::optional<SegmentOrigin> copy_of{};  // some are copies
     std::uint64_t stamp = 0;
     bool durable = false;
     bool dropped = false;
@@ -55,6 +57,7 @@ TEST_F(KeeperDisk, KilledAtRandomMomentsLosesNothingThatWasDurable) {
       for (const auto& [number, row] : rows) {
         ASSERT_TRUE(known.contains(number)) << number;
         ASSERT_TRUE(row.on_disk);
+        ASSERT_EQ(row.copy_of, known.at(number).copy_of);
         ASSERT_TRUE(one.has(known.at(number).name, known.at(number).stamp)) << "round " << round;
         ++found;
       }
@@ -79,9 +82,11 @@ TEST_F(KeeperDisk, KilledAtRandomMomentsLosesNothingThatWasDurable) {
                                     : random() % 4 == 0 ? random() % (4 << 20)
                                                         : random() % 60000;
         const std::uint64_t stamp = ++stamps;
-        const SegmentName name = one.commit(stamp, bytes, random() % 2 == 0);
+        std::optional<SegmentOrigin> copy_of;
+        if (random() % 3 == 0) copy_of = SegmentOrigin{"a.test", seed % 1000, stamp, 1};
+        const SegmentName name = one.commit(stamp, bytes, random() % 2 == 0, copy_of);
         ASSERT_NE(name.number, 0U);
-        known[name.number] = {.name = name, .stamp = stamp};
+        known[name.number] = {.name = name, .copy_of = copy_of, .stamp = stamp};
         if (random() % 3 == 0) look(one);
       }
       // Up to anywhere in what it writes.

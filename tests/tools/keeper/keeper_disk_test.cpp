@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <span>
@@ -77,19 +78,26 @@ TEST_F(KeeperDisk, ALimitOnTheSizeOfFilesRefusesASegmentAndEndsNothing) {
   EXPECT_TRUE(writer.has(writer.commit(1, 1000), 1));
 }
 
-TEST_F(KeeperDisk, CopiesOfOtherServersStayInMemory) {
+TEST_F(KeeperDisk, CopiesOfOtherServersOutliveTheKeeperAsCopies) {
+  const SegmentOrigin origin{"a.test", 1, 2, 3};
   start();
-  Client one = client();
-  const SegmentName own = one.commit(1, 100);
-  const auto reserved = one.say(segment_wire::Reserve{100});
-  one.say(segment_wire::Commit{
-      .number = reserved.name.number, .bytes = 100, .copy_of = SegmentOrigin{"a.test", 1, 2, 3}});
-  EXPECT_EQ(one.written().durable, (SegmentSum{1, 100}));
+  SegmentName copy;
+  {
+    Client one = client();
+    copy = one.commit(1, 100, true, origin);
+    const SegmentName own = one.commit(2, 100);
+    EXPECT_EQ(one.written().durable, (SegmentSum{2, 200}));
+    one.say(wire::Drop{own.number, own.generation});
+  }
   keeper_.kill();
   start();
   Client another = client();
-  ASSERT_EQ(another.rows().size(), 1U);
-  EXPECT_EQ(another.rows()[0].name, own);
+  const auto rows = another.rows();
+  const auto row = std::ranges::find(rows, copy, &SegmentStatus::name);
+  ASSERT_NE(row, rows.end());
+  EXPECT_EQ(row->copy_of, origin);
+  EXPECT_TRUE(row->on_disk);
+  EXPECT_TRUE(another.has(copy, 1));
 }
 
 TEST_F(KeeperDisk, WithoutOneItSaysSo) {

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <span>
 #include <utility>
@@ -28,6 +29,7 @@ struct Segment {
   SegmentName name;
   DiskTier::Memory memory;
   std::vector<std::byte> bytes{};
+  std::optional<SegmentOrigin> copy_of{};
 };
 
 // Bytes that no segment of another name has.
@@ -67,19 +69,21 @@ inline void overwrite(const Segment& one) {
 // What a tier has offered, as a keeper would take it.
 class Offered {
  public:
-  Result<DiskTier::Memory> take(const SegmentName& name, const DiskTier::Fill& fill) {
+  Result<DiskTier::Memory> take(const LoggedSegment& logged, const DiskTier::Fill& fill) {
+    const SegmentName& name = logged.name;
     UniqueFd fd = create_memfd("offered");
     if (auto filled = fill(fd.get()); !filled.ok()) return std::move(filled).error();
     auto memory = std::make_shared<const KeptSlab>(KeptSlab{std::move(fd), name.bytes});
-    all_[{name.number, name.generation}] = {name, memory, bytes_in(memory->fd.get(), name.bytes)};
+    all_[{name.number, name.generation}] = {name, memory, bytes_in(memory->fd.get(), name.bytes),
+                                            logged.copy_of};
     return DiskTier::Memory(memory);
   }
   [[nodiscard]] std::size_t size() const { return all_.size(); }
-  // With this very name and these bytes.
+  // With this very name, these bytes and this origin.
   [[nodiscard]] bool has(const Segment& one) const {
     const auto found = all_.find({one.name.number, one.name.generation});
     return found != all_.end() && found->second.name == one.name &&
-           found->second.bytes == one.bytes;
+           found->second.bytes == one.bytes && found->second.copy_of == one.copy_of;
   }
   [[nodiscard]] const auto& all() const { return all_; }
 

@@ -24,8 +24,8 @@ inline std::unique_ptr<DiskTier> open_tier(MemoryDisk& disk, std::uint64_t quota
 // What a tier that is opened anew offers, and keeps.
 inline Offered offered_by(DiskTier& tier) {
   Offered offered;
-  tier.offer_all([&](const SegmentName& name, const DiskTier::Fill& fill) {
-    return offered.take(name, fill);
+  tier.offer_all([&](const LoggedSegment& segment, const DiskTier::Fill& fill) {
+    return offered.take(segment, fill);
   });
   return offered;
 }

@@ -8,6 +8,7 @@
 #include "base/concat.hpp"
 #include "base/read_file.hpp"
 #include "base/try.hpp"
+#include "tools/admin/operator.hpp"
 #include "tools/cli/place/place_post.hpp"
 #include "tools/cli/write_file.hpp"
 #include "tools/place/model/input.hpp"
@@ -19,6 +20,7 @@ namespace {
 constexpr const char* kAbout =
     R"(Usage: aqua place --input FILE [options]
        aqua place --placed FILE --post ADDRESS...
+       aqua place --placed FILE --post-all ADDRESS
 
 Which model on which server, and who lends to whom. docs/plan/placement.md has input and output.)";
 
@@ -39,14 +41,30 @@ Result<void> one_source(const PlaceCommand& command) {
       !command.input.empty() || !command.out.empty() || !command.svg.empty() || command.json;
   if (makes_one)
     return bad("--placed is of a placement made before: --post is all that goes with it");
-  if (command.post.empty()) return bad("--placed FILE is to be posted where? Give --post ADDRESS");
+  if (command.post.empty() && command.post_all.empty())
+    return bad("--placed FILE is to be posted where? Give --post ADDRESS, or --post-all ADDRESS");
   return {};
+}
+
+// That are to be told.
+Result<std::vector<std::string>> coordinators(const PlaceCommand& command) {
+  std::vector<std::string> all = command.post;
+  if (command.post_all.empty()) return all;
+  AQUA_ASSIGN(const wire::Servers servers, admin::fetch_servers(command.post_all));
+  AQUA_ASSIGN(const auto known, coordinators_of(servers, command.post_all));
+  all.insert(all.end(), known.begin(), known.end());
+  return all;
 }
 
 // To one coordinator after the other. `shown` and what was posted are not lost with one that fails.
 Result<std::string> post_all(const PlaceCommand& command,
                              const std::vector<place::NamedPair>& pairs, std::string shown) {
-  for (const std::string& coordinator : command.post) {
+  const auto all = coordinators(command);
+  if (!all.ok()) {
+    std::fputs(shown.c_str(), stdout);
+    return all.error();
+  }
+  for (const std::string& coordinator : *all) {
     const auto posted = post_pairs(coordinator, pairs);
     if (!posted.ok()) {
       std::fputs(shown.c_str(), stdout);
@@ -85,6 +103,8 @@ CommandLine place_line(PlaceCommand& command) {
       .text("--solver", command.solve.solver, "NAME",
             "auto, cbc, heuristic, or naive (for comparison)")
       .list("--post", command.post, "ADDRESS", "tell this coordinator its pairs; may be repeated")
+      .text("--post-all", command.post_all, "ADDRESS",
+            "tell all servers theirs that this coordinator knows (GET /v1/servers)")
       .text("--placed", command.placed, "FILE",
             "post what --out has written, without placing anew");
   return line;

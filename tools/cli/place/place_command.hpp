@@ -22,6 +22,7 @@ struct PlaceCommand {
   bool json = false;                // print the placement instead of a text
   bool dry_run = false;             // show it all, write nothing, post nothing
   std::vector<std::string> post{};  // coordinators that are told their pairs
+  std::string post_all{};           // a coordinator; all servers that it knows are told theirs
   place::SolveOptions solve{};
 };
 

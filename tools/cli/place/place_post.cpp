@@ -58,4 +58,23 @@ Result<std::string> post_pairs(std::string_view coordinator,
   return concat(coordinator, ": ", made, " pairs made\n", missing);
 }
 
+Result<std::vector<std::string>> coordinators_of(const wire::Servers& servers,
+                                                 std::string_view asked) {
+  if (!servers.fault.empty()) {
+    return Error{Code::failed_precondition,
+                 concat(asked, ": which servers there are is not known: ", servers.fault)};
+  }
+  std::vector<std::string> all;
+  for (const wire::Server& server : servers.servers) {
+    const bool is_asked = server.name == servers.self;
+    if (!is_asked && server.coordinator.empty()) {
+      return Error{Code::failed_precondition,
+                   concat(asked, ": server ", server.name,
+                          " says no address where it is asked (--advertise); nothing was posted")};
+    }
+    all.emplace_back(is_asked ? asked : std::string_view(server.coordinator));
+  }
+  return all;
+}
+
 }  // namespace aqua::tool

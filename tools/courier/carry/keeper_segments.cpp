@@ -62,13 +62,17 @@ Result<void> KeeperSegments::close(const SegmentName& name) {
   return {};
 }
 
-Result<void> KeeperSegments::drop(const SegmentName& name) {
-  const auto dropped =
-      segments_.call(segment_wire::Drop{name.number, name.generation}, kWithoutEnd);
-  if (dropped.ok()) return {};
-  const bool gone =
-      dropped.error().code == Code::not_found || dropped.error().code == Code::aborted;
-  return gone ? Result<void>{} : dropped.error();
+Result<bool> KeeperSegments::drop_copy(const SegmentName& name) {
+  const auto dropped = segments_.call(
+      segment_wire::Drop{.number = name.number, .generation = name.generation, .as_copy = true},
+      kWithoutEnd);
+  if (dropped.ok()) return true;
+  const Code code = dropped.error().code;
+  const bool done =
+      code == Code::not_found || code == Code::aborted || code == Code::failed_precondition;
+  if (done) return true;
+  if (code == Code::unavailable && segments_.connected()) return false;
+  return dropped.error();
 }
 
 Result<void> KeeperSegments::keep_ready(std::size_t most) {

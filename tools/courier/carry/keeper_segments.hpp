@@ -53,8 +53,9 @@ class KeeperSegments {
   // Maps what is kept.
   [[nodiscard]] Result<MappedFile> read(const SegmentName& name);
   [[nodiscard]] Result<void> close(const SegmentName& name);
-  // Nothing of this name is kept then.
-  [[nodiscard]] Result<void> drop(const SegmentName& name);
+  // Drops a copy whose original was dropped, unless it was adopted. False: it is read at present,
+  // by who may yet adopt it.
+  [[nodiscard]] Result<bool> drop_copy(const SegmentName& name);
   // A segment of at least so many bytes, for this process to fill.
   struct Segment {
     std::uint64_t number = 0;

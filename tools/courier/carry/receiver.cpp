@@ -129,6 +129,7 @@ Result<void> Receiver::read(std::size_t bytes) {
     into = nowhere;
   }
   AQUA_TRY(link_.read(into));
+  counters_.received_bytes += bytes;
   if (nowhere.empty()) {
     incoming_->got += bytes;
     if (incoming_->got == incoming_->parcel.segment.bytes) return land();
@@ -165,7 +166,6 @@ Result<void> Receiver::land() {
   }
   const std::uint64_t number = done.offer;
   ++counters_.received;
-  counters_.received_bytes += name.bytes;
   landed_[done.at_keeper] = number;
   incoming_.reset();
   step("landed");

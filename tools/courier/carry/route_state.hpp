@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -42,6 +43,20 @@ class RouteState {
     return behind_;
   }
 
+  // Of a parcel or a copy that goes to the other side: how many bytes are yet to be sent.
+  void begins_to_send(std::uint64_t bytes) {
+    const MutexLock lock(mu_);
+    left_ += bytes;
+  }
+  void has_sent(std::uint64_t bytes) {
+    const MutexLock lock(mu_);
+    left_ -= bytes;
+  }
+  [[nodiscard]] std::uint64_t left() const {
+    const MutexLock lock(mu_);
+    return left_;
+  }
+
   void connected() {
     const MutexLock lock(mu_);
     ++up_;
@@ -63,6 +78,7 @@ class RouteState {
   mutable Mutex mu_;
   std::size_t up_ AQUA_GUARDED_BY(mu_) = 0;
   SegmentSum behind_ AQUA_GUARDED_BY(mu_);
+  std::uint64_t left_ AQUA_GUARDED_BY(mu_) = 0;
   std::string why_ AQUA_GUARDED_BY(mu_) = "no connection has been made yet";
 };
 

@@ -2,14 +2,16 @@
 #include "tools/courier/carry/sender.hpp"
 
 #include <algorithm>
-#include <array>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/concat.hpp"
 #include "base/step.hpp"
 #include "base/try.hpp"
 #include "tools/courier/carry/await_news.hpp"
+#include "tools/courier/carry/send_all.hpp"
 
 namespace aqua::courier {
 namespace {
@@ -20,6 +22,20 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kTakes = 256;  // of a parcel, by one keeper: as many turns
 constexpr auto kLater = 1s;            // until what somebody else gives there has ended, perhaps
 constexpr auto kRefused = 5s;          // until the other server has room again, perhaps
+
+// 0: it answers none.
+std::uint64_t offer_answered_by(const Message& message) {
+  return std::visit(
+      [](const auto& said) -> std::uint64_t {
+        using Said = std::decay_t<decltype(said)>;
+        constexpr bool is_answer = std::is_same_v<Said, Go> || std::is_same_v<Said, Stale> ||
+                                   std::is_same_v<Said, Later> || std::is_same_v<Said, Landed> ||
+                                   std::is_same_v<Said, Ended> || std::is_same_v<Said, Refused>;
+        if constexpr (is_answer) return said.number;
+        return 0;
+      },
+      message);
+}
 
 }  // namespace
 
@@ -126,10 +142,20 @@ Result<void> Sender::tell_cut_off() {
 Clock::time_point Sender::next_offer() const {
   auto next = Clock::time_point::max();
   for (const auto& [number, taken] : taken_) {
-    if (taken.stage == Stage::offered) return Clock::time_point::max();
+    if (taken.stage == Stage::offered || taken.stage == Stage::sent) {
+      return Clock::time_point::max();
+    }
     if (taken.stage == Stage::waiting) next = std::min(next, taken.not_before);
   }
   return next;
+}
+
+Clock::time_point Sender::answer_due() const {
+  auto due = Clock::time_point::max();
+  for (const auto& [number, taken] : taken_) {
+    if (taken.stage == Stage::sent) due = taken.sent_at + link_->patience();
+  }
+  return due;
 }
 
 Result<void> Sender::offer_next() {
@@ -153,27 +179,39 @@ Result<void> Sender::offer_next() {
 
 Result<void> Sender::wait() {
   if (may_wait_) return {};
-  AQUA_ASSIGN(const News news, await_news(*link_, keeper_->descriptors(), stop_, next_offer()));
+  const auto due = answer_due();
+  AQUA_ASSIGN(const News news,
+              await_news(*link_, keeper_->descriptors(), stop_, std::min(next_offer(), due)));
   may_wait_ = news.keeper;
-  if (!news.frame) return {};
+  if (!news.frame) {
+    if (Clock::now() < due) return {};
+    return Error{Code::unavailable, "courier: no answer to what was sent"};
+  }
   if (news.frame->message) return hear(*news.frame->message);
   return Error{Code::invalid_argument, "courier: bytes from who is to receive them"};
+}
+
+bool Sender::fits(const Message& message, Stage stage) {
+  if (std::holds_alternative<Go>(message)) return stage == Stage::offered;
+  if (std::holds_alternative<Ended>(message)) return true;
+  return stage == Stage::offered || stage == Stage::sent;
 }
 
 Result<void> Sender::hear(const Message& message) {
   if (const auto* refused = std::get_if<Refused>(&message); refused && refused->number == 0) {
     return sent_away(*refused);
   }
-  const std::uint64_t offer = std::visit(
-      [](const auto& said) -> std::uint64_t {
-        if constexpr (requires { said.number; }) return said.number;
-        return 0;
-      },
-      message);
+  const std::uint64_t offer = offer_answered_by(message);
+  if (offer == 0 || offer > last_offer_) {
+    return Error{Code::invalid_argument, "courier: what is no answer to an offer"};
+  }
   const auto taken = std::ranges::find_if(taken_, [&](const auto& one) {
     return one.second.offer == offer && one.second.stage != Stage::waiting;
   });
-  if (taken == taken_.end()) return {};  // it was withdrawn
+  if (taken == taken_.end()) return {};  // it was withdrawn, or put off
+  if (!fits(message, taken->second.stage)) {
+    return Error{Code::invalid_argument, "courier: an answer out of turn"};
+  }
   if (std::holds_alternative<Go>(message)) return send(taken);
   if (const auto* stale = std::get_if<Stale>(&message)) return renew(taken, stale->turn);
   if (std::holds_alternative<Later>(message)) return put_off(taken, kLater);
@@ -188,7 +226,7 @@ Result<void> Sender::hear(const Message& message) {
     say_(Event::parcel, concat("parcel ", taken->second.parcel.id, ": ", refused->error.message));
     return put_off(taken, kRefused);
   }
-  return Error{Code::invalid_argument, "courier: what only who sends may say"};
+  return {};
 }
 
 Result<void> Sender::send(At taken) {
@@ -202,9 +240,11 @@ Result<void> Sender::send(At taken) {
     return link_->say(Withdraw{offer});
   }
   step("send");
-  auto sent = link_->send(memory->bytes().first(name.bytes));
+  auto sent =
+      send_all(*link_, memory->bytes().first(name.bytes), route_state_, counters_.sent_bytes);
   AQUA_TRY(keeper_->segments().close(name));
-  if (sent.ok()) counters_.sent_bytes += name.bytes;
+  taken->second.stage = Stage::sent;
+  taken->second.sent_at = Clock::now();
   return sent;
 }
 

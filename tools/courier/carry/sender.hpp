@@ -3,9 +3,14 @@
 // keeper, as a member of the role that they are for, and has them until the other courier says that
 // they have ended. Whatever is lost on the way is offered again.
 //
-//   waiting --Offer--> offered --Go: its bytes; Landed--> landed --Ended--> finished
-//      ^                  | Later, Stale, Refused            |
-//      '------------------'----------------------------------'  a connection that was lost
+//   waiting --Offer--> offered --Go: its bytes--> sent --Landed--> landed --Ended--> finished
+//      ^                  | '------Landed, Ended----|----------------^         |
+//      |                  | Later, Stale, Refused   | the same                 |
+//      '------------------'-------------------------'--------------------------'
+//                                                           a connection that was lost
+//
+// The other side is not believed: what it says out of turn ends the connection, and the parcel is
+// offered again over the next one.
 //
 // Threads: run() on one, which a signalled stop event ends.
 #pragma once
@@ -57,13 +62,14 @@ class Sender {
   void run();
 
  private:
-  enum class Stage : std::uint8_t { waiting, offered, landed };
+  enum class Stage : std::uint8_t { waiting, offered, sent, landed };
   struct Taken {
     Parcel parcel{};
     std::uint64_t offer = 0;       // its latest, on this link
     bool may_have_landed = false;  // over an earlier link
     Stage stage = Stage::waiting;
-    std::chrono::steady_clock::time_point not_before{};
+    std::chrono::steady_clock::time_point not_before{};  // while it waits
+    std::chrono::steady_clock::time_point sent_at{};
   };
   using At = std::map<std::uint64_t, Taken>::iterator;
 
@@ -77,6 +83,8 @@ class Sender {
   [[nodiscard]] Result<void> offer_next();
   [[nodiscard]] Result<void> wait();
   [[nodiscard]] Result<void> hear(const Message& message);
+  // Whether this may be said of it now.
+  [[nodiscard]] static bool fits(const Message& message, Stage stage);
   [[nodiscard]] Result<void> send(At taken);
   // Offers it again, in a while.
   [[nodiscard]] Result<void> put_off(At taken, std::chrono::milliseconds by);
@@ -84,6 +92,8 @@ class Sender {
   [[nodiscard]] Result<void> finish(At taken, ParcelEvent what = ParcelEvent::confirmed);
   // When the next parcel that waits may be offered; never, while another one is under way.
   [[nodiscard]] std::chrono::steady_clock::time_point next_offer() const;
+  // When it is to be said that what was sent has landed; never, while nothing was.
+  [[nodiscard]] std::chrono::steady_clock::time_point answer_due() const;
   void lose_link();
 
   const Route& route_;

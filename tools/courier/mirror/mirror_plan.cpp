@@ -7,6 +7,7 @@ namespace aqua::courier {
 
 void MirrorPlan::restart() {
   held_.clear();
+  held_found_.clear();
   refused_.clear();
   hopeless_.clear();
   full_ = false;
@@ -24,6 +25,15 @@ void MirrorPlan::kept(const std::vector<SegmentStatus>& rows) {
     kept_[when] = row.name;
   }
   seen_ = std::move(seen);
+  note_found();
+}
+
+void MirrorPlan::note_found() {
+  for (const Original& original : held_) {
+    if (original.keeper >= keeper_ || !is_kept(name_of(original))) continue;
+    found_.insert(name_of(original));
+    held_found_.insert(name_of(original));
+  }
 }
 
 void MirrorPlan::no_room_for(const SegmentName& name) {
@@ -51,11 +61,13 @@ std::optional<Original> MirrorPlan::needless() const {
   bool replaced = full_;
   for (const Original& original : held_) {
     if (original.keeper < keeper_) before = std::max(before, original.keeper);
-    replaced = replaced || original.keeper == keeper_;
+    replaced = replaced || original.keeper == keeper_ || found_.contains(name_of(original));
   }
   const auto found = std::ranges::find_if(held_, [&](const Original& original) {
-    return original.keeper == keeper_ ? !seen_.contains(original)
-                                      : replaced && original.keeper < before;
+    const Name name = name_of(original);
+    if (is_kept(name)) return false;
+    if (original.keeper == keeper_ || found_.contains(name)) return true;
+    return replaced && original.keeper < before;
   });
   return found == held_.end() ? std::nullopt : std::optional(*found);
 }

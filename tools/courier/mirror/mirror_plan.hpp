@@ -10,6 +10,10 @@
 // Those of keepers before that are forgotten once there are copies of what this one keeps, or there
 // is no room for one.
 //
+// A keeper that has found segments on its disk keeps them under the names that an earlier one gave
+// them: keepers draw their numbers, so that no other segment has such a name. Their copies are good
+// still, and go with them.
+//
 // Threads: none of its own. Pure: no I/O, no clock.
 #pragma once
 
@@ -33,7 +37,10 @@ class MirrorPlan {
 
   // There is another connection: what the other side has, it says anew.
   void restart();
-  void held(const std::vector<Original>& some) { held_.insert(some.begin(), some.end()); }
+  void held(const std::vector<Original>& some) {
+    held_.insert(some.begin(), some.end());
+    note_found();
+  }
   // What our keeper keeps now: of it what goes with no parcel, and is no copy itself.
   void kept(const std::vector<SegmentStatus>& rows);
 
@@ -57,9 +64,17 @@ class MirrorPlan {
   [[nodiscard]] SegmentSum behind() const;
 
  private:
-  [[nodiscard]] bool lacks(const SegmentName& name) const {
-    return !held_.contains(original_of(name));
+  using Name = std::pair<std::uint64_t, std::uint64_t>;  // number and generation
+  static Name name_of(const Original& original) { return {original.number, original.generation}; }
+  [[nodiscard]] bool is_kept(const Name& name) const {
+    return seen_.contains({keeper_, name.first, name.second});
   }
+  [[nodiscard]] bool lacks(const SegmentName& name) const {
+    return !held_.contains(original_of(name)) &&
+           !held_found_.contains({name.number, name.generation});
+  }
+  // Takes in which copies of earlier keepers' segments are of what this one keeps.
+  void note_found();
   // nullopt: none.
   [[nodiscard]] std::optional<SegmentName> lacking();
   [[nodiscard]] std::optional<Original> needless() const;
@@ -69,6 +84,8 @@ class MirrorPlan {
   std::map<Original, std::uint64_t> seen_;     // when that was, of these
   std::uint64_t last_seen_ = 0;
   std::set<Original> held_;
+  std::set<Name> found_;        // what this keeper keeps or kept, and was held as an earlier one's
+  std::set<Name> held_found_;   // of these, what is held now
   std::set<Original> refused_;  // since there was no room, until all have been tried
   std::set<Original> hopeless_;
   bool full_ = false;

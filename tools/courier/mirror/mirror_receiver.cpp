@@ -15,20 +15,28 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::chrono::seconds kRead{1};  // until a copy is read no more, perhaps
+
 }  // namespace
 
 Result<void> MirrorReceiver::serve() {
+  constexpr auto kNever = Clock::time_point::max();
   AQUA_TRY(say_what_is_held());
+  auto heard = Clock::now();
   for (;;) {
-    const bool bytes_are_due = incoming_.has_value();
-    const auto until = bytes_are_due ? Clock::now() + link_.patience() : Clock::time_point::max();
-    AQUA_ASSIGN(const News news, await_news(link_, keeper_.descriptors(), stop_, until));
+    const auto due = incoming_ ? heard + link_.patience() : kNever;
+    const auto again = forgotten_.empty() ? kNever : Clock::now() + kRead;
+    AQUA_ASSIGN(const News news,
+                await_news(link_, keeper_.descriptors(), stop_, std::min(due, again)));
     if (news.keeper) AQUA_TRY(keeper_.clear_news());
-    if (news.late) {
+    if (news.frame) {
+      AQUA_TRY(news.frame->message ? hear(*news.frame->message) : read(news.frame->length));
+      heard = Clock::now();
+    } else if (Clock::now() >= due) {
       return Error{Code::unavailable, "courier: bytes that were offered do not come"};
+    } else if (news.late) {
+      AQUA_TRY(drop_forgotten());
     }
-    if (!news.frame) continue;
-    AQUA_TRY(news.frame->message ? hear(*news.frame->message) : read(news.frame->length));
   }
 }
 
@@ -40,14 +48,20 @@ Result<void> MirrorReceiver::say_what_is_held() {
   for (const SegmentStatus& row : rows) {
     if (!row.copy_of || row.copy_of->server != link_.peer()) continue;
     const Original original{row.copy_of->keeper, row.copy_of->number, row.copy_of->generation};
-    held_[original] = row.name;
+    // A keeper that had one on its disk alone was sent it again, and has both once it has room.
+    const auto [before, first] = held_.try_emplace(original, row.name);
+    if (!first) {
+      forgotten_.push_back(row.name);
+      continue;
+    }
     some.all.push_back(original);
     if (some.all.size() < kMostHeld) continue;
     AQUA_TRY(link_.say(some));
     some.all.clear();
   }
   if (!some.all.empty()) AQUA_TRY(link_.say(some));
-  return link_.say(Held{});
+  AQUA_TRY(link_.say(Held{}));
+  return drop_forgotten();
 }
 
 Result<void> MirrorReceiver::hear(const Message& message) {
@@ -71,8 +85,18 @@ Result<void> MirrorReceiver::hear(const Forget& said) {
   const auto held = held_.find(said.original);
   if (held == held_.end()) return {};
   step("forget");
-  AQUA_TRY(keeper_.drop(held->second));
+  forgotten_.push_back(held->second);
   held_.erase(held);
+  return drop_forgotten();
+}
+
+Result<void> MirrorReceiver::drop_forgotten() {
+  std::vector<SegmentName> read;
+  for (const SegmentName& name : forgotten_) {
+    AQUA_ASSIGN(const bool gone, keeper_.drop_copy(name));
+    if (!gone) read.push_back(name);
+  }
+  forgotten_ = std::move(read);
   return {};
 }
 
@@ -82,6 +106,7 @@ Result<void> MirrorReceiver::read(std::size_t bytes) {
   }
   AQUA_TRY(link_.read(incoming_->segment.bytes.subspan(incoming_->got, bytes)));
   incoming_->got += bytes;
+  counters_.copies_bytes += bytes;
   return incoming_->got == incoming_->copy.bytes ? land() : Result<void>{};
 }
 
@@ -107,7 +132,6 @@ Result<void> MirrorReceiver::land() {
   incoming_.reset();
   held_[copy.original] = *kept;
   ++counters_.copies;
-  counters_.copies_bytes += copy.bytes;
   step("landed");
   return link_.say(Landed{copy.number});
 }

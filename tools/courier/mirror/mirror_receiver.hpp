@@ -3,6 +3,10 @@
 // server's keeper to keep, and has it drop them when it is told to. They stay when the connection
 // ends, and this process.
 //
+// A process that has adopted a copy relies on it, such as the successor of an engine that is cut
+// off and lives: what that one drops is kept here. A copy that is read may be adopted yet, and is
+// dropped once it is not.
+//
 // Threads: serve() on one, which a signalled stop event ends.
 #pragma once
 
@@ -10,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "aqua/result.hpp"
 #include "tools/courier/carry/counters.hpp"
@@ -43,6 +48,8 @@ class MirrorReceiver {
   [[nodiscard]] Result<void> read(std::size_t bytes);
   [[nodiscard]] Result<void> land();
   [[nodiscard]] Result<void> refuse(std::uint64_t number, const Error& why);
+  // Of what is to be dropped, all that nobody reads.
+  [[nodiscard]] Result<void> drop_forgotten();
   void drop_incoming();
 
   Link& link_;
@@ -51,6 +58,7 @@ class MirrorReceiver {
   const int stop_;
 
   std::map<Original, SegmentName> held_;  // what they are called here
+  std::vector<SegmentName> forgotten_;    // that are to be dropped, and are read
   std::optional<Incoming> incoming_;
 };
 

@@ -8,6 +8,7 @@
 #include "base/step.hpp"
 #include "base/try.hpp"
 #include "tools/courier/carry/await_news.hpp"
+#include "tools/courier/carry/send_all.hpp"
 
 namespace aqua::courier {
 namespace {
@@ -15,6 +16,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kFull{5};  // until the other server has room again, perhaps
+constexpr std::size_t kMostOfAll = std::size_t{1} << 16;  // copies, more than any keeper keeps
+
+Error no_answer() {
+  return {Code::invalid_argument, "courier: what is no answer to a copy"};
+}
 
 }  // namespace
 
@@ -62,6 +68,7 @@ Result<void> MirrorSender::greet() {
   AQUA_TRY(link.say(MirrorHello{}));
   retry_at_.reset();
   bool welcome = false;
+  std::size_t all = 0;
   for (;;) {
     AQUA_ASSIGN(const Link::Frame answer, link.receive());
     if (!answer.message) break;
@@ -70,7 +77,7 @@ Result<void> MirrorSender::greet() {
     }
     if (std::holds_alternative<Welcome>(*answer.message) && !std::exchange(welcome, true)) continue;
     const auto* held = std::get_if<Held>(&*answer.message);
-    if (held == nullptr || !welcome) break;
+    if (held == nullptr || !welcome || (all += held->all.size()) > kMostOfAll) break;
     plan_->held(held->all);
     if (!held->all.empty()) continue;
     link.greeted(mirror_.patience);
@@ -152,7 +159,7 @@ Result<void> MirrorSender::wait() {
 Result<void> MirrorSender::hear(const Message& message) {
   if (const auto* refused = std::get_if<Refused>(&message)) {
     if (refused->number == 0) return sent_away(*refused);
-    if (!offered_ || refused->number != offer_) return {};
+    if (!offered_ || refused->number != offer_) return no_answer();
     ++counters_.refused;
     const std::string why = concat("segment ", offered_->name.number, ": ", refused->error.message);
     if (refused->error.code == Code::resource_exhausted) {
@@ -166,11 +173,11 @@ Result<void> MirrorSender::hear(const Message& message) {
     return let_go_of_offered();
   }
   const auto* go = std::get_if<Go>(&message);
-  if (go != nullptr && offered_ && go->number == offer_) {
+  if (go != nullptr && offered_ && go->number == offer_ && !std::exchange(offered_->sent, true)) {
     step("send");
-    AQUA_TRY(link_->send(offered_->memory.bytes().first(offered_->name.bytes)));
+    AQUA_TRY(send_all(*link_, offered_->memory.bytes().first(offered_->name.bytes), state_,
+                      counters_.mirrored_bytes));
     offered_->at = Clock::now();
-    counters_.mirrored_bytes += offered_->name.bytes;
     return {};
   }
   const auto* landed = std::get_if<Landed>(&message);
@@ -181,7 +188,7 @@ Result<void> MirrorSender::hear(const Message& message) {
     state_.set_behind(plan_->behind());
     return let_go_of_offered();
   }
-  return Error{Code::invalid_argument, "courier: what is no answer to a copy"};
+  return no_answer();
 }
 
 }  // namespace aqua::courier

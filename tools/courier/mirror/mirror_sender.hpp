@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MirrorSender gives another server's keeper copies of what this server's keeps for no parcel, such
-// as replicas of KV, and has it drop them when they are dropped here.
+// as replicas of KV, and has it drop them when they are dropped here. The other side is not
+// believed: what it says out of turn ends the connection, and the copy is offered again over the
+// next one.
 //
 // Threads: run() on one, which a signalled stop event ends.
 #pragma once
@@ -73,6 +75,7 @@ class MirrorSender {
     SegmentName name;
     MappedFile memory;
     std::chrono::steady_clock::time_point at{};  // since when an answer is due
+    bool sent = false;                           // its bytes
   };
   std::optional<Offered> offered_;
   std::uint64_t offer_ = 0;

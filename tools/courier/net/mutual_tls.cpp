@@ -23,9 +23,9 @@ Result<tls::UniqueSslContext> read(const MutualTlsFiles& files) {
   ::SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   AQUA_TRY(tls::use_identity(*context, files.identity));
   AQUA_TRY(tls::trust(*context, files.authority));
-  if (tls::has_expired(*context)) {
-    return Error{Code::failed_precondition,
-                 concat(files.identity.certificate, ": the certificate has expired")};
+  if (auto valid = tls::check_is_valid_now(*context); !valid.ok()) {
+    return Error{valid.error().code,
+                 concat(files.identity.certificate, ": ", valid.error().message)};
   }
   return context;
 }
@@ -47,6 +47,11 @@ Result<void> MutualTls::reload() {
 tls::UniqueSsl MutualTls::begin() const {
   const MutexLock lock(mu_);
   return tls::UniqueSsl(::SSL_new(context_.get()));  // keeps the context as long as it needs it
+}
+
+std::chrono::sys_seconds MutualTls::certificate_ends() const {
+  const MutexLock lock(mu_);
+  return tls::end_of_validity(*context_);
 }
 
 }  // namespace aqua::courier

@@ -5,6 +5,7 @@
 // Threads: every method may be called concurrently.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -21,12 +22,15 @@ struct MutualTlsFiles {
 
 class MutualTls {
  public:
-  // Errors: as tls::use_identity(); failed_precondition: the certificate has expired.
+  // Errors: as tls::use_identity(); failed_precondition: the certificate has expired, or is not
+  // valid yet.
   [[nodiscard]] static Result<std::unique_ptr<MutualTls>> load(MutualTlsFiles files);
   // Reads the files again, for connections from now on; after an error nothing has changed.
   [[nodiscard]] Result<void> reload();
   // Either side of a connection that begins. nullptr: no memory.
   [[nodiscard]] tls::UniqueSsl begin() const;
+  // When the certificate that is shown to others ends.
+  [[nodiscard]] std::chrono::sys_seconds certificate_ends() const;
 
  private:
   MutualTls(MutualTlsFiles files, tls::UniqueSslContext context)

@@ -17,7 +17,8 @@
 
 namespace aqua::courier {
 
-std::string metrics_text(const Counters& counters, const RouteStates& routes) {
+std::string metrics_text(const Counters& counters, const RouteStates& routes,
+                         const MutualTls& identity) {
   using prometheus::MetricType;
   http::Families families;
   const auto add = [&](const char* name, const char* help, MetricType type, double value) {
@@ -29,15 +30,18 @@ std::string metrics_text(const Counters& counters, const RouteStates& routes) {
   };
   counts("aqua_courier_parcels_sent_total", "Parcels that another keeper has.", counters.sent);
   counts("aqua_courier_parcels_received_total", "Parcels that our keeper has.", counters.received);
-  counts("aqua_courier_sent_bytes_total", "Bytes of parcels that were sent.", counters.sent_bytes);
-  counts("aqua_courier_received_bytes_total", "Bytes of parcels that have come.",
-         counters.received_bytes);
+  counts("aqua_courier_sent_bytes_total",
+         "Bytes of parcels that were sent, also of some on their way.", counters.sent_bytes);
+  counts("aqua_courier_received_bytes_total",
+         "Bytes of parcels that have come, also of some on their way.", counters.received_bytes);
   counts("aqua_courier_mirrored_total", "Copies of segments that another keeper has got.",
          counters.mirrored);
-  counts("aqua_courier_mirrored_bytes_total", "Their bytes.", counters.mirrored_bytes);
+  counts("aqua_courier_mirrored_bytes_total",
+         "Bytes of copies that were sent, also of one on its way.", counters.mirrored_bytes);
   counts("aqua_courier_copies_total", "Copies of others' segments that our keeper has got.",
          counters.copies);
-  counts("aqua_courier_copies_bytes_total", "Their bytes.", counters.copies_bytes);
+  counts("aqua_courier_copies_bytes_total",
+         "Bytes of copies that have come, also of one on its way.", counters.copies_bytes);
   counts("aqua_courier_resumed_total", "Parcels that had come over an earlier connection.",
          counters.resumed);
   counts("aqua_courier_refused_total", "Times that another server did not take a parcel or a copy.",
@@ -56,6 +60,8 @@ std::string metrics_text(const Counters& counters, const RouteStates& routes) {
             [](const RouteState& route) { return route.connections(); });
   of_routes("aqua_courier_routes_up", "Connections to others that are up.",
             [](const RouteState& route) { return route.now().up; });
+  of_routes("aqua_courier_sending_bytes", "Bytes of what is on its way that are yet to be sent.",
+            [](const RouteState& route) { return route.left(); });
   families.begin("aqua_courier_mirror_behind_bytes",
                  "Bytes of segments that another keeper has yet to get copies of.",
                  MetricType::Gauge);
@@ -65,6 +71,9 @@ std::string metrics_text(const Counters& counters, const RouteStates& routes) {
   }
   add("aqua_courier_visitors", "Connections of others that are up.", MetricType::Gauge,
       static_cast<double>(counters.links_in.load()));
+  add("aqua_courier_certificate_expiry_timestamp_seconds",
+      "When our certificate ends, in seconds since 1970.", MetricType::Gauge,
+      static_cast<double>(identity.certificate_ends().time_since_epoch().count()));
   return families.text();
 }
 
@@ -103,7 +112,8 @@ int MetricsPage::port() const {
 Result<std::unique_ptr<MetricsPage>> MetricsPage::open(const std::string& address,
                                                        const Counters& counters,
                                                        const RouteStates& routes,
-                                                       const std::string& keeper) {
+                                                       const std::string& keeper,
+                                                       const MutualTls& identity) {
   AQUA_ASSIGN(const Address parsed, parse_address(address));
   auto impl = std::make_unique<Impl>();
   // Not SO_REUSEPORT, by which another one would listen there as well.
@@ -112,8 +122,8 @@ Result<std::unique_ptr<MetricsPage>> MetricsPage::open(const std::string& addres
     (void)::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
   impl->server.new_task_queue = [] { return new httplib::ThreadPool(2); };
-  impl->server.Get("/metrics", [&counters, &routes](const auto& /*asked*/, auto& answer) {
-    answer.set_content(metrics_text(counters, routes), "text/plain; version=0.0.4");
+  impl->server.Get("/metrics", [&](const auto& /*asked*/, auto& answer) {
+    answer.set_content(metrics_text(counters, routes, identity), "text/plain; version=0.0.4");
   });
   impl->server.Get("/readyz", [&counters, &routes, keeper](const auto& /*asked*/, auto& answer) {
     const auto [all_up, text] = readiness_text(counters, routes, keeper);

@@ -13,12 +13,14 @@
 #include "aqua/result.hpp"
 #include "tools/courier/carry/counters.hpp"
 #include "tools/courier/carry/route_state.hpp"
+#include "tools/courier/net/mutual_tls.hpp"
 
 namespace aqua::courier {
 
 using RouteStates = std::list<RouteState>;
 
-[[nodiscard]] std::string metrics_text(const Counters& counters, const RouteStates& routes);
+[[nodiscard]] std::string metrics_text(const Counters& counters, const RouteStates& routes,
+                                       const MutualTls& identity);
 // Whether the keeper listens and all are up, and a line for each that is not.
 [[nodiscard]] std::pair<bool, std::string> readiness_text(const Counters& counters,
                                                           const RouteStates& routes,
@@ -27,11 +29,12 @@ using RouteStates = std::list<RouteState>;
 class MetricsPage {
  public:
   // At HOST:PORT. `keeper`: path of its socket, as SegmentsOptions::keeper. unavailable: it cannot
-  // listen there. Counters and routes outlive it.
+  // listen there. All that is referred to outlives it.
   [[nodiscard]] static Result<std::unique_ptr<MetricsPage>> open(const std::string& address,
                                                                  const Counters& counters,
                                                                  const RouteStates& routes,
-                                                                 const std::string& keeper);
+                                                                 const std::string& keeper,
+                                                                 const MutualTls& identity);
   ~MetricsPage();
   MetricsPage(const MetricsPage&) = delete;
   MetricsPage& operator=(const MetricsPage&) = delete;

@@ -10,7 +10,6 @@
 #include "base/whole_io.hpp"
 #include "base/xxh3.hpp"
 #include "tools/keeper/disk/disk_tier.hpp"
-#include "tools/keeper/disk/segment_key.hpp"
 
 namespace aqua::keeper {
 namespace {
@@ -60,7 +59,8 @@ DiskTier::Work DiskTier::next() {
       queue_.erase(queue_.begin());
       Entry& entry = entries_.at(id);
       entry.state = State::writing;
-      return {.kind = Work::Kind::write, .id = id, .name = entry.name, .memory = entry.memory};
+      return {
+          .kind = Work::Kind::write, .id = id, .segment = entry.segment, .memory = entry.memory};
     }
     busy_ = false;  // nobody has to wait for cleaning
     if (may_clean_ && writable_) return {.kind = Work::Kind::clean};
@@ -76,9 +76,10 @@ Result<void> DiskTier::still_wanted(Id id) const {
 
 Result<void> DiskTier::write(const Work& work) {
   const Error wrong{Code::data_loss, "its bytes are not those of the digest in its name"};
+  const SegmentName& name = work.segment.name;
   Xxh3 digest;
-  if (work.name.bytes == 0 && !matches(work.name, digest.value())) return wrong;
-  return log_.put(key_of(work.name), work.name.bytes,
+  if (name.bytes == 0 && !matches(name, digest.value())) return wrong;
+  return log_.put(key_in_log(work.segment), name.bytes,
                   [&](std::uint64_t offset, std::span<std::byte> into) -> Result<void> {
                     // Not through a mapping: bytes that cannot be read are an error, and no signal.
                     AQUA_ASSIGN(const std::size_t read, read_at(work.memory->fd.get(), offset, into,
@@ -89,8 +90,8 @@ Result<void> DiskTier::write(const Work& work) {
                     // Its writer has it back only after it was dropped: what was read is right.
                     AQUA_TRY(still_wanted(work.id));
                     digest.add(into);
-                    const bool last = offset + into.size() == work.name.bytes;
-                    if (last && !matches(work.name, digest.value())) return wrong;
+                    const bool last = offset + into.size() == name.bytes;
+                    if (last && !matches(name, digest.value())) return wrong;
                     return {};
                   });
 }
@@ -102,9 +103,9 @@ void DiskTier::wrote(const Work& work, const Result<void>& outcome) {
   if (outcome.ok() && !entry.dropped) {
     entry.state = State::written;
     unsynced_.push_back(work.id);
-    unsynced_bytes_ += work.name.bytes;
+    unsynced_bytes_ += work.segment.name.bytes;
   } else if (entry.dropped) {
-    if (outcome.ok()) erases_.push_back(key_of(entry.name));
+    if (outcome.ok()) erases_.push_back(key_in_log(entry.segment));
     entries_.erase(found);
   } else {
     const bool full = outcome.error().code == Code::resource_exhausted;
@@ -187,7 +188,7 @@ void DiskTier::look_at_log() {
     const auto [id, entry] = *at;
     const bool was_there = entry.state == State::durable || entry.state == State::written ||
                            entry.state == State::left;
-    const bool is_gone = was_there && !log_.bytes_of(key_of(entry.name));
+    const bool is_gone = was_there && !log_.bytes_of(key_in_log(entry.segment));
     if (is_gone) {
       tell(words_of(id), {Code::data_loss, "it has changed on the disk"});
       if (entry.memory != nullptr && writable_) enqueue(id, at->second);

@@ -11,7 +11,6 @@
 #include "base/try.hpp"
 #include "base/whole_io.hpp"
 #include "base/xxh3.hpp"
-#include "tools/keeper/disk/segment_key.hpp"
 
 namespace aqua::keeper {
 namespace {
@@ -20,9 +19,9 @@ namespace {
 constexpr std::uint64_t kMostOfFile = std::uint64_t{256} << 20;
 constexpr std::uint64_t kFilesOfQuota = 8;
 
-Result<SegmentName> name_in_log(const std::string& path, std::string_view key,
-                                std::uint64_t bytes) {
-  if (const auto name = segment_of(key, bytes)) return *name;
+Result<LoggedSegment> segment_in_log(const std::string& path, std::string_view key,
+                                     std::uint64_t bytes) {
+  if (auto segment = segment_of(key, bytes)) return *std::move(segment);
   return Error{Code::failed_precondition, concat(path, ": '", key, "' in the log is no segment")};
 }
 
@@ -37,7 +36,7 @@ Result<std::unique_ptr<DiskTier>> DiskTier::open(std::string path,
                                                  std::unique_ptr<LogDirectory> directory,
                                                  std::uint64_t quota_bytes) {
   const auto check = [&](std::string_view key, std::uint64_t bytes) -> Result<void> {
-    AQUA_TRY(name_in_log(path, key, bytes));
+    AQUA_TRY(segment_in_log(path, key, bytes));
     return {};
   };
   AQUA_ASSIGN(BlobLog log,
@@ -53,14 +52,15 @@ Result<std::unique_ptr<DiskTier>> DiskTier::open(std::string path,
 Result<void> DiskTier::find_left() {
   const MutexLock lock(mu_);
   for (const std::string& key : log_.names()) {
-    AQUA_ASSIGN(const SegmentName name, name_in_log(path_, key, log_.bytes_of(key).value_or(0)));
-    entries_[id_of(name)] = {.name = name, .memory = {}, .state = State::left};
+    AQUA_ASSIGN(LoggedSegment segment, segment_in_log(path_, key, log_.bytes_of(key).value_or(0)));
+    const Id id = id_of(segment.name);
+    entries_[id] = {.segment = std::move(segment), .memory = {}, .state = State::left};
   }
   // A later generation tells that this one was dropped: the erase of it has failed.
   for (auto at = entries_.begin(); at != entries_.end();) {
     const auto later = std::next(at);
     const bool was_dropped = later != entries_.end() && later->first.number == at->first.number;
-    if (was_dropped) erases_.push_back(key_of(at->second.name));
+    if (was_dropped) erases_.push_back(key_in_log(at->second.segment));
     at = was_dropped ? entries_.erase(at) : later;
   }
   if (log_.cut_bytes() != 0) {
@@ -79,17 +79,17 @@ DiskTier::~DiskTier() {
   if (thread_.joinable()) thread_.join();
 }
 
-Result<void> DiskTier::read_into(const SegmentName& name, int fd) {
+Result<void> DiskTier::read_into(const LoggedSegment& segment, int fd) {
   Xxh3 digest;
   auto filled = Result<void>();
   std::uint64_t offset = 0;
-  AQUA_TRY(log_.read(key_of(name), [&](std::span<const std::byte> piece) {
+  AQUA_TRY(log_.read(key_in_log(segment), [&](std::span<const std::byte> piece) {
     digest.add(piece);
     if (filled.ok()) filled = write_at(fd, offset, piece, "memory for what was on the disk");
     offset += piece.size();
   }));
   AQUA_TRY(std::move(filled));
-  if (matches(name, digest.value())) return {};
+  if (matches(segment.name, digest.value())) return {};
   return Error{Code::data_loss, "its bytes on the disk are not those of its digest"};
 }
 
@@ -98,14 +98,14 @@ void DiskTier::offer_all(const Offer& offer) {
   SegmentSum unplaced;
   Error why;
   for (auto& [id, entry] : entries_) {
-    const SegmentName& name = entry.name;
-    auto memory = offer(name, [&](int fd) { return read_into(name, fd); });
+    const LoggedSegment& segment = entry.segment;
+    auto memory = offer(segment, [&](int fd) { return read_into(segment, fd); });
     if (memory.ok()) {
       entry.memory = *std::move(memory);
       entry.state = State::durable;
     } else if (memory.error().code == Code::resource_exhausted) {
       ++unplaced.segments;
-      unplaced.bytes += name.bytes;
+      unplaced.bytes += segment.name.bytes;
       why = memory.error();
     } else {
       tell(concat(words_of(id), " stays on the disk alone"), memory.error());
@@ -131,11 +131,13 @@ void DiskTier::enqueue(Id id, Entry& entry) {
   queue_[entry.turn] = id;
 }
 
-void DiskTier::committed(const SegmentName& name, Memory memory) {
+void DiskTier::committed(const SegmentName& name, Memory memory,
+                         std::optional<SegmentOrigin> copy_of) {
   {
     const MutexLock lock(mu_);
     const Id id = id_of(name);
-    Entry& entry = entries_[id] = {.name = name, .memory = std::move(memory)};
+    Entry& entry =
+        entries_[id] = {.segment = {name, std::move(copy_of)}, .memory = std::move(memory)};
     if (writable_) {
       enqueue(id, entry);
     } else {
@@ -158,7 +160,7 @@ bool DiskTier::dropped(std::uint64_t number, std::uint64_t generation) {
     }
     const bool in_log = entry.state == State::written || entry.state == State::durable ||
                         entry.state == State::left;
-    if (in_log && writable_) erases_.push_back(key_of(entry.name));
+    if (in_log && writable_) erases_.push_back(key_in_log(entry.segment));
     if (entry.state == State::pending) queue_.erase(entry.turn);
     entries_.erase(found);
     erases_wait_ = false;
@@ -186,7 +188,7 @@ SegmentDisk DiskTier::status() const {
                           ? disk.memory_only
                           : disk.pending;
     ++sum.segments;
-    sum.bytes += entry.name.bytes;
+    sum.bytes += entry.segment.name.bytes;
   }
   return disk;
 }

@@ -36,6 +36,7 @@
 #include "aqua/result.hpp"
 #include "base/mutex.hpp"
 #include "tools/keeper/disk/blob_log.hpp"
+#include "tools/keeper/disk/segment_key.hpp"
 #include "tools/keeper/kept_slab.hpp"
 
 namespace aqua::keeper {
@@ -57,11 +58,11 @@ class DiskTier {
   // there is no room for, resource_exhausted, as one sum): it is offered again by a later keeper,
   // or dropped.
   using Fill = std::function<Result<void>(int fd)>;
-  using Offer = std::function<Result<Memory>(const SegmentName&, const Fill&)>;
+  using Offer = std::function<Result<Memory>(const LoggedSegment&, const Fill&)>;
   void offer_all(const Offer& offer);
   void start();
 
-  void committed(const SegmentName& name, Memory memory);
+  void committed(const SegmentName& name, Memory memory, std::optional<SegmentOrigin> copy_of = {});
   // False: the tier knows no such segment. What is read of it from now on is thrown away.
   bool dropped(std::uint64_t number, std::uint64_t generation);
   [[nodiscard]] bool durable(std::uint64_t number, std::uint64_t generation) const;
@@ -77,7 +78,7 @@ class DiskTier {
   };
   enum class State : std::uint8_t { pending, writing, written, durable, no_room, refused, left };
   struct Entry {
-    SegmentName name;
+    LoggedSegment segment;
     Memory memory;  // none: it is `left`
     State state = State::pending;
     std::uint64_t turn = 0;  // in queue_, while it is pending
@@ -89,7 +90,7 @@ class DiskTier {
     enum class Kind : std::uint8_t { stop, erase, write, sync, clean } kind = Kind::stop;
     std::vector<std::string> keys{};  // to erase
     Id id{};                          // to write
-    SegmentName name{};
+    LoggedSegment segment{};
     Memory memory{};
   };
   using Entries = std::map<Id, Entry>;
@@ -98,8 +99,11 @@ class DiskTier {
 
   static Id id_of(const SegmentName& name) { return {name.number, name.generation}; }
   [[nodiscard]] static std::string words_of(Id id);
+  [[nodiscard]] static std::string key_in_log(const LoggedSegment& segment) {
+    return key_of(segment.name, segment.copy_of);
+  }
   [[nodiscard]] Result<void> find_left() AQUA_EXCLUDES(mu_);
-  [[nodiscard]] Result<void> read_into(const SegmentName& name, int fd);
+  [[nodiscard]] Result<void> read_into(const LoggedSegment& segment, int fd);
 
   void run();
   [[nodiscard]] Work next() AQUA_EXCLUDES(mu_);

@@ -6,11 +6,13 @@
 
 #include "base/concat.hpp"
 #include "base/text/hex.hpp"
+#include "base/text/plain_name.hpp"
 
 namespace aqua::keeper {
 namespace {
 
 constexpr std::string_view kBeginning = "segment ";
+constexpr std::string_view kCopy = " copy ";
 constexpr std::uint64_t kMostSaid = 1'000'000'000'000'000;  // what a packet can say
 
 // The number at the beginning, which is taken off together with the space behind it.
@@ -22,28 +24,53 @@ std::uint64_t take_key_number(std::string_view& text) {
   return number;
 }
 
-}  // namespace
-
-std::string key_of(const SegmentName& name) {
-  return concat(kBeginning, name.number, " ", name.generation, " ", to_hex(name.digest));
+// Of another server's segment, whose numbers may be 0.
+SegmentOrigin take_origin(std::string_view rest) {
+  SegmentOrigin origin;
+  origin.keeper = take_key_number(rest);
+  origin.number = take_key_number(rest);
+  origin.generation = take_key_number(rest);
+  origin.server = rest;
+  return origin;
+}
+bool can_be(const std::optional<SegmentOrigin>& origin) {
+  if (!origin) return true;
+  const auto most = std::max({origin->keeper, origin->number, origin->generation});
+  return most <= kMostSaid && !origin->server.empty() && is_plain(origin->server);
 }
 
-std::optional<SegmentName> segment_of(std::string_view key, std::uint64_t bytes) {
+}  // namespace
+
+std::string key_of(const SegmentName& name, const std::optional<SegmentOrigin>& copy_of) {
+  std::string key = concat(kBeginning, name.number, " ", name.generation, " ", to_hex(name.digest));
+  if (!copy_of) return key;
+  return concat(key, kCopy, copy_of->keeper, " ", copy_of->number, " ", copy_of->generation, " ",
+                copy_of->server);
+}
+
+std::optional<LoggedSegment> segment_of(std::string_view key, std::uint64_t bytes) {
   if (!key.starts_with(kBeginning)) return std::nullopt;
   std::string_view rest = key.substr(kBeginning.size());
-  SegmentName name{.bytes = bytes};
+  LoggedSegment segment{.name = {.bytes = bytes}};
+  SegmentName& name = segment.name;
   name.number = take_key_number(rest);
   name.generation = take_key_number(rest);
-  if (rest.size() != 2 * name.digest.size()) return std::nullopt;
+  const std::size_t digits = 2 * name.digest.size();
+  if (rest.size() < digits) return std::nullopt;
   for (std::size_t i = 0; i < name.digest.size(); ++i) {
     const int high = hex_value(rest[2 * i]), low = hex_value(rest[2 * i + 1]);
     if (high < 0 || low < 0) return std::nullopt;
     name.digest[i] = static_cast<std::uint8_t>(high * 16 + low);
   }
+  rest.remove_prefix(digits);
+  if (rest.starts_with(kCopy)) segment.copy_of = take_origin(rest.substr(kCopy.size()));
   // A number with zeroes before it, say, would be another way to say the same.
   const bool said = std::max(name.number, name.generation) <= kMostSaid;
-  if (name.number == 0 || name.generation == 0 || !said || key_of(name) != key) return std::nullopt;
-  return name;
+  if (name.number == 0 || name.generation == 0 || !said || !can_be(segment.copy_of) ||
+      key_of(name, segment.copy_of) != key) {
+    return std::nullopt;
+  }
+  return segment;
 }
 
 bool matches(const SegmentName& name, const SegmentDigest& digest) {

@@ -258,9 +258,10 @@ Result<void> ReplicaReader::finish(Stream stream) {
   for (auto& packs = parts_->packs; !packs.empty(); packs.erase(packs.begin())) {
     const auto& [number, pack] = *packs.begin();
     // Of this term is what the successor writes, which may be under way.
+    // What a former owner on another server still drops does not take the successor's copy along.
     const bool needed = parts_->used.contains(number) || pack.term == parts_->options.term;
     AQUA_TRY(
-        parts_->segments.close(number, stream, needed ? SegmentAfter::keep : SegmentAfter::drop));
+        parts_->segments.close(number, stream, needed ? SegmentAfter::adopt : SegmentAfter::drop));
   }
   if (!parts_->unopened) return {};
   return Error{parts_->unopened->code,

@@ -68,6 +68,29 @@ TEST(MirrorPlan, WhatTheKeeperBeforeHadStaysAndThatOfEarlierOnesGoesOnceThisOneH
   EXPECT_EQ(plan.next(), std::nullopt);
 }
 
+TEST(MirrorPlan, WhatAKeeperHasFoundOnItsDiskIsNotCopiedAgainAndIsForgottenWithIt) {
+  MirrorPlan plan(5);
+  plan.held({{3, 6, 1}, {3, 7, 1}, {3, 8, 2}, {3, 9, 1}});
+  plan.kept({row(6, 1), row(7, 1), row(8, 3)});
+  EXPECT_EQ(plan.behind(), (SegmentSum{1, 10}));
+  EXPECT_EQ(std::get<SegmentName>(*plan.next()), row(8, 3).name) << "another generation";
+  plan.landed(row(8, 3).name);
+  EXPECT_EQ(plan.next(), std::nullopt) << "9 may be the last of what was lost";
+  plan.kept({row(6, 1), row(8, 3)});
+  EXPECT_EQ(std::get<Forget>(*plan.next()), (Forget{{3, 7, 1}}));
+  EXPECT_EQ(plan.next(), std::nullopt);
+  // Dropped while there was no connection.
+  plan.restart();
+  EXPECT_EQ(plan.behind(), (SegmentSum{2, 20}));
+  plan.held({{3, 6, 1}, {3, 8, 2}, {3, 9, 1}, {5, 8, 3}});
+  EXPECT_EQ(plan.behind(), SegmentSum{});
+  plan.restart();
+  plan.kept({row(8, 3)});
+  plan.held({{3, 6, 1}, {3, 8, 2}, {3, 9, 1}, {5, 8, 3}});
+  EXPECT_EQ(std::get<Forget>(*plan.next()), (Forget{{3, 6, 1}}));
+  EXPECT_EQ(plan.next(), std::nullopt);
+}
+
 TEST(MirrorPlan, CopiesOfEarlierKeepersMakeRoomForTheFirstOfThisOne) {
   MirrorPlan plan(5);
   plan.held({{1, 1, 1}, {2, 8, 1}, {3, 1, 1}});

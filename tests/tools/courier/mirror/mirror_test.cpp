@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -80,6 +81,82 @@ TEST_F(Mirrored, AKeeperThatBeginsAnewGetsAllOfThemAgain) {
     servers_.keeper_of_b().start();
     EXPECT_TRUE(eventually([&] { return is_copied(original, 1); }));
   }
+}
+
+// What was dropped while it was away is forgotten, and what it still has does not cross again.
+TEST_F(Mirrored, AKeeperWithADiskHasItsCopiesAgainAndIsSentNoneOfThemTwice) {
+  const testing::TempDir disk;
+  auto& keeper = servers_.keeper_of_b();
+  const auto start_with_disk = [&] {
+    keeper.start({AQUA_KEEPER_PROGRAM, "--socket", keeper.socket(), "--disk", disk / "segments"});
+  };
+  keeper.kill();
+  start_with_disk();
+  servers_.mirror();
+  const auto a = client_of(servers_.keeper_of_a());
+  const SegmentName kept = a->commit(1, 3'000'000), dropped = a->commit(2, 100);
+  EXPECT_TRUE(eventually([&] {
+    return copies() == 2 && client_of(keeper)->disk().durable == SegmentSum{2, 3'000'100};
+  }));
+  servers_.kill_a();
+  keeper.kill();
+  a->say(segment_wire::Drop{dropped.number, dropped.generation});
+  const SegmentName meanwhile = a->commit(3, 100);
+  start_with_disk();
+  EXPECT_EQ(copies(), 2U) << "with nobody to send them";
+  servers_.start_a();
+  EXPECT_TRUE(eventually([&] { return is_copied(meanwhile, 3) && copies() == 2; }));
+  EXPECT_TRUE(is_copied(kept, 1));
+  EXPECT_EQ(servers_.courier_of_a()->ask("mirrored"), "1");
+}
+
+// It has the same segments under the same names, and their copies are good still.
+TEST_F(Mirrored, WhatAKeeperHasFoundOnItsDiskIsNotSentAgain) {
+  const testing::TempDir disk;
+  auto& keeper = servers_.keeper_of_a();
+  const auto start_with_disk = [&] {
+    keeper.start({AQUA_KEEPER_PROGRAM, "--socket", keeper.socket(), "--disk", disk / "segments"});
+  };
+  keeper.kill();
+  start_with_disk();
+  servers_.mirror();
+  SegmentName one, other;
+  {
+    const auto a = client_of(keeper);
+    one = a->commit(1, 3'000'000), other = a->commit(2, 100);
+    EXPECT_TRUE(eventually([&] {
+      return copies() == 2 && a->disk().durable == SegmentSum{2, 3'000'100};
+    }));
+  }
+  servers_.kill_a();
+  keeper.kill();
+  start_with_disk();
+  servers_.start_a();
+  const auto a = client_of(keeper);
+  const SegmentName later = a->commit(3, 100);
+  EXPECT_TRUE(eventually([&] { return is_copied(later, 3); }));
+  EXPECT_EQ(servers_.courier_of_a()->ask("mirrored"), "1");
+  EXPECT_EQ(copies(), 3U);
+  EXPECT_TRUE(is_copied(one, 1));
+  a->say(segment_wire::Drop{other.number, other.generation});
+  EXPECT_TRUE(eventually([&] { return copies() == 2; }));
+  EXPECT_TRUE(is_copied(one, 1));
+}
+
+// As a keeper with a disk may: it had no memory for one, was sent that again, and then had room.
+TEST_F(Mirrored, OfTwoCopiesOfOneSegmentOneIsDropped) {
+  const auto a = client_of(servers_.keeper_of_a());
+  const SegmentName kept = a->commit(1, 100);
+  const auto b = client_of(servers_.keeper_of_b());
+  const std::uint64_t which =
+      Client(servers_.keeper_of_a().socket()).say(segment_wire::Join{}).name.number;
+  for (int i = 0; i < 2; ++i) {
+    b->commit(1, 100, true, SegmentOrigin{"a.test", which, kept.number, kept.generation});
+  }
+  EXPECT_EQ(copies(), 2U);
+  servers_.mirror();
+  EXPECT_TRUE(eventually([&] { return copies() == 1; }));
+  EXPECT_TRUE(is_copied(kept, 1));
 }
 
 TEST_F(Mirrored, ManyAreListedAndCopied) {
@@ -181,6 +258,75 @@ TEST_F(Mirrored, ASuccessorOnTheOtherServerReadsEachByte) {
   stage.take_blocks(7, 48);
   (void)value_of(reader.restore(7, ids, 40, stage.layout(), stage.blocks(7), stage.stream()));
   EXPECT_EQ(stage.wrong(7, ids), 0U);
+}
+
+// One that is cut off from the group, and alive, drops what it had: its successor relies on that.
+TEST_F(Mirrored, WhatASuccessorReliesOnStaysWhenItsFormerOwnerDropsIt) {
+  servers_.mirror();
+  const test::Ids ids = ids_of(1, 40);
+  ReplicaStage former(servers_.keeper_of_a().socket());
+  former.replicate();
+  (void)value_of(former.step(7, ids, 0));
+  former.await(7, 40);
+  const auto a = client_of(servers_.keeper_of_a());
+  std::vector<SegmentName> packs;
+  EXPECT_TRUE(eventually([&] {
+    packs.clear();
+    for (const SegmentStatus& row : a->rows()) packs.push_back(row.name);
+    return !packs.empty() && copies() == packs.size();
+  }));
+  // Everything that was said before this has come when it has.
+  std::uint64_t last = 0;
+  const auto all_is_heard = [&] {
+    const SegmentName mark = a->commit(++last, 10);
+    EXPECT_TRUE(eventually([&] { return is_copied(mark, last); }));
+  };
+  const auto restored = [&](ReplicaStage& stage, kv_stream::ReplicaReader& reader) {
+    stage.take_blocks(7, 48);
+    (void)value_of(reader.restore(7, ids, 40, stage.layout(), stage.blocks(7), stage.stream()));
+    return stage.wrong(7, ids) == 0;
+  };
+  {
+    ReplicaStage successor(servers_.keeper_of_b().socket(), 8);
+    auto reader = successor.reader();
+    // The former owner's order comes while they are read, and is not yet said again afterwards.
+    for (const SegmentName& pack : packs) {
+      a->say(segment_wire::Drop{pack.number, pack.generation});
+    }
+    all_is_heard();
+    EXPECT_TRUE(restored(successor, reader));
+    test::succeeds(reader.finish(successor.stream()));
+    EXPECT_TRUE(eventually([&] {
+      const auto rows = client_of(servers_.keeper_of_b())->rows();
+      return std::ranges::all_of(rows, [](const SegmentStatus& row) { return row.readers == 0; });
+    }));
+  }
+  // Nor does it go when the former owner's courier says again what it knows.
+  servers_.kill_a();
+  servers_.start_a();
+  all_is_heard();
+  EXPECT_EQ(copies(), packs.size() + last);
+  // The successor dies, and its own successor has all of it.
+  ReplicaStage next(servers_.keeper_of_b().socket(), 8);
+  auto reader = next.reader(3);
+  ASSERT_EQ(reader.watermark(7, ids, 48), 40U);
+  EXPECT_TRUE(restored(next, reader));
+}
+
+TEST_F(Mirrored, ACopyThatWasReadOnlyGoesWithItsOriginalOnceItIsNotReadAnyMore) {
+  servers_.mirror();
+  const auto a = client_of(servers_.keeper_of_a());
+  const SegmentName original = a->commit(1, 100);
+  EXPECT_TRUE(eventually([&] { return is_copied(original, 1); }));
+  const auto reader = client_of(servers_.keeper_of_b());
+  const SegmentName copy = reader->rows().at(0).name;
+  reader->say(segment_wire::Open{copy.number, copy.generation});
+  a->say(segment_wire::Drop{original.number, original.generation});
+  const SegmentName mark = a->commit(2, 100);
+  EXPECT_TRUE(eventually([&] { return is_copied(mark, 2); }));
+  EXPECT_EQ(copies(), 2U);
+  reader->say(segment_wire::Close{copy.number});
+  EXPECT_TRUE(eventually([&] { return copies() == 1; }));
 }
 
 }  // namespace
