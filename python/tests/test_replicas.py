@@ -14,7 +14,7 @@ import pytest
 from closed_within import ClosedWithin
 from conftest import PACKAGE
 from device import DEVICE
-from replica_stage import OWNER, SHAPE, TOKENS, Stage
+from replica_stage import OWNER, SHAPE, TOKENS, Sampler, Stage
 
 import aqua_kv
 from aqua_kv import Code, ReplicaOwner, ReplicaReader, Replicator, SamplerState, WrittenTokens
@@ -102,6 +102,61 @@ def test_another_worker_goes_on_with_the_sequences_of_one_that_is_killed(stage, 
         stage.compute(8, [1] * 22)
         reader.restore(8, ids, 22, stage.layout, stage.blocks(8, 32)).wait()
         assert stage.has(8, ids)
+
+
+SAMPLING = """
+import sys
+import replica_stage as t
+import aqua_kv
+from device import DEVICE
+
+runtime = aqua_kv.Runtime.open(
+    device=DEVICE, coordinator="none", host_bytes=32 << 20, socket_directory=sys.argv[1])
+stage, sampler = t.Stage(runtime, sys.argv[2]), t.Sampler()
+stage.replicate(lag_tokens=16, pack_steps=4)
+ids = list(range(12))
+stage.step(7, ids, 0, sampler=sampler.state)
+for _ in range(14):
+    ids.append(sampler.draw())
+    stage.step(7, ids, len(ids) - 1, sampler=sampler.state)
+stage.hold(7, 26)
+print(*ids, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("delivered", [26, 22])
+def test_the_sampler_of_one_that_is_killed_draws_on(stage, keeper, tmp_path, delivered):
+    path = os.pathsep.join([str(PACKAGE), str(Path(__file__).parent)])
+    worker = subprocess.Popen(
+        [sys.executable, "-c", SAMPLING, str(tmp_path), keeper.socket],
+        env=dict(os.environ, PYTHONPATH=path), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        ids = [int(one) for one in worker.stdout.readline().split()]
+    finally:
+        worker.kill()
+        worker.communicate()
+    alone, undisturbed = Sampler(), list(range(12))
+    undisturbed += [alone.draw() for _ in range(28)]
+    assert ids == undisturbed[:26]
+
+    known = ids[:delivered]
+    with stage.reader() as reader:
+        told = reader.sampler(7, known)
+        assert told is not None and 12 <= told.tokens <= delivered
+        sampler = Sampler(told.state)
+        # One that is some tokens back draws once more what the client has.
+        assert [sampler.draw() for _ in known[told.tokens :]] == known[told.tokens :]
+        reader.restore(7, known, delivered, stage.layout, stage.blocks(7, 48)).wait()
+        stage.replicate(term=2)
+        stage.replicator.adopt(reader, 7)
+        reader.finish()
+    while len(known) < 40:
+        known.append(sampler.draw())
+        stage.step(7, known, len(known) - 1, sampler=sampler.state)
+    assert known == undisturbed and stage.has(7, known)
 
 
 def test_of_one_that_is_sealed_nothing_is_committed_until_it_resumes(stage):

@@ -24,6 +24,19 @@ Result<std::vector<PoolStatus>> list_pools(const std::string& keeper) {
   return rows;
 }
 
+Result<std::vector<ParcelStatus>> list_parcels(const std::string& pool, const std::string& keeper) {
+  AQUA_ASSIGN(PoolClient client, PoolClient::connect(keeper));
+  std::vector<ParcelStatus> rows;
+  for (bool more = true; more;) {
+    const std::uint64_t after = rows.empty() ? 0 : rows.back().number;
+    AQUA_ASSIGN(auto answer, client.call(pool_wire::ListParcels{.pool = pool, .after = after}));
+    auto& part = answer.reply.listed;
+    more = answer.reply.more && !part.empty();
+    std::move(part.begin(), part.end(), std::back_inserter(rows));
+  }
+  return rows;
+}
+
 Result<void> cancel_parcel(const std::string& pool, const std::string& id,
                            const std::string& keeper, std::uint64_t up_to) {
   AQUA_ASSIGN(PoolClient client, PoolClient::connect(keeper));

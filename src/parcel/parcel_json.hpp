@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parcels, lists of blocks and news of parcels in the keeper's packets.
+// Parcels, lists of blocks and news of parcels in the keeper's packets; rows of pools and of their
+// parcels, for people.
 #pragma once
 
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 
 #include "aqua/handoff/parcel.hpp"
+#include "aqua/handoff/pools.hpp"
 #include "aqua/result.hpp"
 #include "base/keeper/packets.hpp"
 #include "parcel/block_book.hpp"
@@ -29,6 +31,10 @@ inline constexpr std::size_t kMostParcelBytes = kMaxPacket - 1024;
 [[nodiscard]] const char* name_of(ParcelEvent event);
 [[nodiscard]] ParcelEvent read_event(JsonObject& object, const char* key);
 [[nodiscard]] nlohmann::json json_of(const ParcelNews& news);
+[[nodiscard]] nlohmann::json json_of(const PoolStatus& row);
+[[nodiscard]] nlohmann::json json_of(const ParcelStatus& row);
+[[nodiscard]] Result<PoolStatus> read_pool_row(const nlohmann::json& json);
+[[nodiscard]] Result<ParcelStatus> read_parcel_row(const nlohmann::json& json);
 [[nodiscard]] Result<ParcelNews> read_news(const nlohmann::json& json);
 
 // What a parcel takes of a packet at most.

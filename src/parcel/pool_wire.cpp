@@ -94,6 +94,9 @@ Json to_json(const Leave& /*asked*/) {
 Json to_json(const ListPools& asked) {
   return {{"op", "pool-list"}, {"first", asked.first}};
 }
+Json to_json(const ListParcels& asked) {
+  return {{"op", "pool-parcels"}, {"pool", asked.pool}, {"after", asked.after}};
+}
 Json to_json(const RemovePool& asked) {
   return {{"op", "pool-remove"}, {"pool", asked.pool}};
 }
@@ -113,40 +116,29 @@ Json to_json(const MoveQuota& asked) {
           {"to", asked.to},
           {"slabs", asked.slabs}};
 }
-Json to_json(const PoolStatus& row) {
-  Json quotas = Json::array();  // role, blocks and had of each: one level less than objects
-  for (const RoleQuota& quota : row.quotas) {
-    quotas.push_back(quota.role);
-    quotas.push_back(quota.blocks);
-    quotas.push_back(quota.had);
-  }
-  return {{"pool", row.pool},       {"device", row.device},     {"shape", row.shape},
-          {"members", row.members}, {"bytes", row.bytes},       {"blocks", row.blocks},
-          {"free", row.free},       {"owned", row.owned},       {"offered", row.offered},
-          {"shared", row.shared},   {"orphaned", row.orphaned}, {"quarantined", row.quarantined},
-          {"waiting", row.waiting}, {"ended", row.ended},       {"quotas", quotas}};
-}
 Json to_json(const PoolReply& reply) {
   Json parcels = Json::array();
   for (const Parcel& parcel : reply.parcels) parcels.push_back(json_of(parcel));
   Json told = Json::array();
   for (const ParcelNews& news : reply.told) told.push_back(json_of(news));
   Json pools = Json::array();
-  for (const PoolStatus& row : reply.pools) pools.push_back(to_json(row));
-  return {{"make", reply.make},
-          {"later", reply.later},
-          {"slabs", reply.slabs},
-          {"bytes", reply.bytes},
-          {"blocks", json_of(reply.blocks)},
-          {"number", reply.number},
-          {"open", reply.open},
-          {"closed", reply.closed},
-          {"turn", reply.turn},
-          {"parcels", parcels},
-          {"told", told},
-          {"waiting", reply.waiting},
-          {"pools", pools},
-          {"more", reply.more}};
+  for (const PoolStatus& row : reply.pools) pools.push_back(json_of(row));
+  Json json{{"make", reply.make},
+            {"later", reply.later},
+            {"slabs", reply.slabs},
+            {"bytes", reply.bytes},
+            {"blocks", json_of(reply.blocks)},
+            {"number", reply.number},
+            {"open", reply.open},
+            {"closed", reply.closed},
+            {"turn", reply.turn},
+            {"parcels", parcels},
+            {"told", told},
+            {"waiting", reply.waiting},
+            {"pools", pools},
+            {"more", reply.more}};
+  for (const ParcelStatus& row : reply.listed) json["listed"].push_back(json_of(row));
+  return json;
 }
 
 std::string read_pool(JsonObject& object) {
@@ -225,6 +217,9 @@ std::optional<PoolRequest> read_pool_request(JsonObject& object, std::string_vie
   }
   if (operation == "leave") return Leave{};
   if (operation == "list") return ListPools{.first = object.count("first", 0, kMostCount)};
+  if (operation == "parcels") {
+    return ListParcels{.pool = read_pool(object), .after = read_number(object, "after")};
+  }
   if (operation == "remove") return RemovePool{.pool = read_pool(object)};
   if (operation == "quota") {
     return MoveQuota{.pool = read_pool(object),
@@ -244,46 +239,6 @@ Result<std::vector<Row>> read_list(const Json& list, const Read& read) {
     rows.push_back(std::move(row));
   }
   return rows;
-}
-
-std::vector<RoleQuota> read_quotas(JsonObject& object) {
-  std::vector<RoleQuota> quotas;
-  const Json* list = object.take("quotas");
-  if (list == nullptr) return quotas;
-  const auto is_count = [](const Json& json) {
-    return json.is_number_unsigned() && json.get<std::uint64_t>() <= kMostCount;
-  };
-  bool good = list->is_array() && list->size() % 3 == 0;
-  for (std::size_t i = 0; good && i < list->size(); i += 3) {
-    const Json &role = (*list)[i], &blocks = (*list)[i + 1], &had = (*list)[i + 2];
-    good = role.is_string() && is_count(blocks) && is_count(had);
-    if (!good) break;
-    quotas.push_back({.role = role.get<std::string>(),
-                      .blocks = blocks.get<std::uint32_t>(),
-                      .had = had.get<std::uint32_t>()});
-  }
-  if (!good) object.fail("quotas is not a list of role, blocks and had");
-  return quotas;
-}
-
-Result<PoolStatus> read_pool_row(const Json& json) {
-  JsonObject object(json, "keeper: pools");
-  PoolStatus row{.pool = object.text("pool"), .device = object.text("device")};
-  row.shape = object.text("shape");
-  row.members = object.count("members", 0, kMostCount);
-  if (const Json* bytes = object.take("bytes")) row.bytes = read_bytes(object, *bytes);
-  row.blocks = object.count("blocks", 0, kMostCount);
-  row.free = object.count("free", 0, kMostCount);
-  row.owned = object.count("owned", 0, kMostCount);
-  row.offered = object.count("offered", 0, kMostCount);
-  row.shared = object.count("shared", 0, kMostCount);
-  row.orphaned = object.count("orphaned", 0, kMostCount);
-  row.quarantined = object.count("quarantined", 0, kMostCount);
-  row.waiting = object.count("waiting", 0, kMostCount);
-  row.ended = object.count("ended", 0, kMostCount);
-  row.quotas = read_quotas(object);
-  AQUA_TRY(object.finish());
-  return row;
 }
 
 }  // namespace
@@ -325,8 +280,11 @@ Result<PoolReply> decode_pool_reply(std::string_view packet) {
   const Json* parcels = object.take("parcels");
   const Json* told = object.take("told");
   const Json* pools = object.take("pools");
-  for (const Json* list : {parcels, told, pools}) {
-    if (list != nullptr && !list->is_array()) object.fail("parcels, told or pools is not a list");
+  static const Json kNone = Json::array();
+  const Json* listed = object.has("listed") ? object.take("listed") : &kNone;
+  for (const Json* list : {parcels, told, pools, listed}) {
+    if (list != nullptr && !list->is_array())
+      object.fail("parcels, told, pools or listed is not a list");
   }
   AQUA_TRY(object.finish());
   for (const Json& one : *parcels) {  // one that cannot be read takes no other with it
@@ -344,6 +302,7 @@ Result<PoolReply> decode_pool_reply(std::string_view packet) {
     }
   }
   AQUA_ASSIGN(reply.pools, read_list<PoolStatus>(*pools, read_pool_row));
+  AQUA_ASSIGN(reply.listed, read_list<ParcelStatus>(*listed, read_parcel_row));
   return reply;
 }
 

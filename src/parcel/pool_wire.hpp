@@ -25,6 +25,7 @@ inline constexpr std::size_t kLongestShape = 1024;     // bytes
 inline constexpr std::size_t kLongestPeer = 256;       // bytes
 inline constexpr std::size_t kMostNamedBlocks = 4096;  // in one request or answer, but for parcels
 inline constexpr std::size_t kMostPoolRows = 8;        // in one answer, of which each may be long
+inline constexpr std::size_t kMostParcelRows = 32;     // likewise
 
 // Answer: slabs; with it an eventfd that is written when parcels or blocks are there for the
 // member. Where there is no such pool, `make` is true, and the caller makes it with AddSlabs. Where
@@ -130,6 +131,12 @@ struct Leave {};
 struct ListPools {
   std::uint32_t first = 0;
 };
+// Answer: listed, the pool's parcels whose numbers are higher than this one, and whether there are
+// more.
+struct ListParcels {
+  std::string pool;
+  std::uint64_t after = 0;
+};
 struct RemovePool {
   std::string pool;
 };
@@ -147,7 +154,7 @@ struct MoveQuota {
 using PoolRequest =
     std::variant<JoinPool, AddSlabs, FetchSlabs, Grant, GiveBack, Share, Offer, Open, Close, Recall,
                  Confirm, Accept, Finish, Cancel, Leave, ListPools, RemovePool, Release, MoveQuota,
-                 Admit, Renew, TellCutOff>;
+                 Admit, Renew, TellCutOff, ListParcels>;
 
 struct PoolReply {
   bool make = false, later = false;
@@ -166,6 +173,7 @@ struct PoolReply {
   std::vector<ParcelNews> told{};
   std::uint32_t waiting = 0;  // parcels for the member's role, after these
   std::vector<PoolStatus> pools{};
+  std::vector<ParcelStatus> listed{};
   bool more = false;
   friend bool operator==(const PoolReply&, const PoolReply&) = default;
 };

@@ -48,7 +48,8 @@ std::vector<PoolRequest> one_of_each() {
           MoveQuota{"pool", "prefill", "decode", 3},
           Admit{"prefill", 65536},
           Renew{9, 12},
-          TellCutOff{"decode", {"r", 4}}};
+          TellCutOff{"decode", {"r", 4}},
+          ListParcels{"pool", 17}};
 }
 
 TEST(PoolWire, AParcelThatCannotBeReadTakesNoOtherWithIt) {
@@ -207,6 +208,23 @@ TEST(PoolWire, AFullListOfPoolsFitsAPacket) {
     row.quotas.push_back({.role = name, .blocks = kMostPoolBlocks, .had = kMostPoolBlocks});
   }
   const PoolReply reply{.pools = std::vector<PoolStatus>(kMostPoolRows, row)};
+  EXPECT_LE(encode(Result<PoolReply>(reply)).size(), kMaxPacket);
+}
+
+TEST(PoolWire, AFullListOfParcelsFitsAPacket) {
+  const std::string name(keeper_wire::kLongestName, '"');  // two bytes each
+  constexpr std::uint64_t kMost = 1'000'000'000'000'000;
+  const ParcelStatus row{.number = kMost,
+                         .id = std::string(ParcelBook::kLongestId, '"'),
+                         .turn = kMost,
+                         .state = ParcelState::confirmed,
+                         .from = name,
+                         .to = name,
+                         .giver_pid = 4'194'304,
+                         .taker_pid = 4'194'304,
+                         .tokens = UINT32_MAX,
+                         .age = std::chrono::milliseconds(kMost)};
+  const PoolReply reply{.listed = std::vector<ParcelStatus>(kMostParcelRows, row)};
   EXPECT_LE(encode(Result<PoolReply>(reply)).size(), kMaxPacket);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What those may ask of a pool who look after it and are no members.
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -39,6 +40,38 @@ Result<Pools::Served> Pools::list(std::uint32_t first) const {
       served.reply.pools.back().quotas.push_back(
           {.role = role, .blocks = blocks, .had = pool.book.had_by_role(role)});
     }
+  }
+  return served;
+}
+
+std::int64_t Pools::pid_of(std::uint64_t member) const {
+  const auto known = members_.find(member);
+  return known == members_.end() ? 0 : known->second.process.pid();
+}
+
+Result<Pools::Served> Pools::list(const pool_wire::ListParcels& asked) {
+  AQUA_ASSIGN(const Pool* const pool, find(asked.pool));
+  const ParcelBook& parcels = pool->book.parcels();
+  Served served;
+  for (const std::uint64_t number : parcels.numbers()) {
+    if (number <= asked.after) continue;
+    if (served.reply.listed.size() == pool_wire::kMostParcelRows) {
+      served.reply.more = true;
+      break;
+    }
+    const ParcelBook::Record& record = *parcels.find(number);
+    const auto age = std::chrono::steady_clock::now() - begun_.at(number);
+    served.reply.listed.push_back(
+        {.number = number,
+         .id = record.id,
+         .turn = record.turn,
+         .state = record.state,
+         .from = record.from,
+         .to = record.role,
+         .giver_pid = pid_of(record.giver),
+         .taker_pid = pid_of(record.taker),
+         .tokens = record.tokens,
+         .age = std::chrono::duration_cast<std::chrono::milliseconds>(age)});
   }
   return served;
 }

@@ -50,6 +50,7 @@ Result<Pools::Served> Pools::serve(const PacketPeer& from, const pool_wire::Pool
       Overloaded{[&](const pool_wire::JoinPool& asked) { return join(from, asked); },
                  [&](const pool_wire::AddSlabs& asked) { return add(from, asked, std::move(in)); },
                  [&](const pool_wire::ListPools& asked) { return list(asked.first); },
+                 [&](const pool_wire::ListParcels& asked) { return list(asked); },
                  [&](const pool_wire::RemovePool& asked) { return remove(asked.pool); },
                  [&](const pool_wire::Cancel& asked) { return cancel(asked); },
                  [&](const pool_wire::Release& asked) { return release(asked.pool); },
@@ -225,8 +226,11 @@ Result<void> Pools::check_gives(const PeerProcess& process, std::uint64_t parcel
 }
 
 void Pools::hear(PoolBook& book) {
-  last_parcel_ = std::max(last_parcel_, book.parcels().last_number());
+  const std::uint64_t last = book.parcels().last_number();
+  for (; last_parcel_ < last; ++last_parcel_)
+    begun_[last_parcel_ + 1] = std::chrono::steady_clock::now();
   const auto ended = book.take_ended();
+  for (const std::uint64_t number : ended) begun_.erase(number);
   ended_.insert(ended_.end(), ended.begin(), ended.end());
 }
 
@@ -285,6 +289,7 @@ void Pools::erase(std::map<std::string, Pool>::iterator pool) {
   wake_waiters(pool->first);
   hear(pool->second.book);
   const auto left = pool->second.book.parcels().numbers();
+  for (const std::uint64_t number : left) begun_.erase(number);
   ended_.insert(ended_.end(), left.begin(), left.end());
   room_.close(std::move(pool->second.slabs));
   pools_.erase(pool);

@@ -9,6 +9,7 @@
 // Threads: none of its own; the keeper's.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -111,6 +112,7 @@ class Pools {
   [[nodiscard]] Result<Served> add(const PacketPeer& from, const pool_wire::AddSlabs& asked,
                                    Fds in);
   [[nodiscard]] Result<Served> list(std::uint32_t first) const;
+  [[nodiscard]] Result<Served> list(const pool_wire::ListParcels& asked);
   [[nodiscard]] Result<Served> remove(const std::string& name);
   [[nodiscard]] Result<Served> cancel(const pool_wire::Cancel& asked);
   [[nodiscard]] Result<Served> release(const std::string& name);
@@ -134,6 +136,7 @@ class Pools {
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Renew& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Finish& asked);
 
+  [[nodiscard]] std::int64_t pid_of(std::uint64_t member) const;
   // Parcels of this pool have ended, or been given numbers.
   void hear(PoolBook& book);
   // Not quiet: work that the member left may still write to the pool.
@@ -153,6 +156,8 @@ class Pools {
   const SegmentOf segment_of_;
   std::uint64_t last_parcel_ = 0;
   std::vector<std::uint64_t> ended_;
+  // When parcels were begun that have not ended.
+  std::map<std::uint64_t, std::chrono::steady_clock::time_point> begun_;
   std::map<std::string, Pool> pools_;
   std::map<std::string, Waiters> waiters_;   // to join pools that are being made, each one
   std::map<std::uint64_t, Member> members_;  // by connection, and for longer than that lasts

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "play/report.hpp"
 
+#include <chrono>
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -9,6 +10,8 @@ namespace aqua::pipeline {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::size_t kUndisturbed = 1;  // of runs that are compared
 
 json pipelines_of(const Options& options) {
   if (!options.prefill) return {{kColocated, to_string(options.colocated)}};
@@ -31,6 +34,31 @@ json told(const std::vector<Reckoning>& all) {
   return made;
 }
 
+json told(const std::vector<Interruption>& all) {
+  json made = json::array();
+  for (const Interruption& each : all) {
+    const auto after = [&](Interruption::Time at) {
+      return std::chrono::duration<double>(at - each.noticed).count();
+    };
+    made.push_back(
+        {{"stage", each.stage},
+         {"joined_after_seconds", after(each.joined)},
+         {"surveyed_after_seconds", after(each.surveyed)},
+         {"resumed_after_seconds", after(each.resumed)},
+         {"token_after_seconds", each.next_token ? json(after(*each.next_token)) : json()}});
+  }
+  return made;
+}
+
+json told(const std::optional<double>& seconds) {
+  return seconds ? json(*seconds) : json();
+}
+
+// Of the requests that `disturbed` says were interrupted, as they ran here.
+std::optional<double> latency_of_interrupted(const Served& disturbed, const Served& run) {
+  return mean_latency(run.latencies, disturbed.interrupted);
+}
+
 }  // namespace
 
 std::size_t equal_answers(const Served& many, const Served& one) {
@@ -48,7 +76,10 @@ json as_json(const Options& options, const std::vector<Run>& runs, const Served&
            {"equal_answers", equal_answers(many, one)},
            {"seconds", many.seconds},
            {"seconds_of_one_process", one.seconds},
-           {"latency_seconds", many.latency_seconds},
+           {"latency_seconds", mean_latency(many.latencies)},
+           {"interrupted_requests", many.interrupted.size()},
+           {"interrupted_latency_seconds", told(latency_of_interrupted(many, many))},
+           {"interruptions", told(many.interruptions)},
            {"recoveries", many.recoveries},
            {"deaths", many.deaths},
            {"recovery_seconds", many.recovery_seconds},
@@ -64,13 +95,20 @@ json as_json(const Options& options, const std::vector<Run>& runs, const Served&
            {"segments_left", many.segments_left ? json(*many.segments_left) : json()},
            {"not_looked", many.not_looked}};
   for (const Run& each : runs) {
-    if (runs.size() > 1)
-      all["compared"][each.name] = {{"seconds", each.served.seconds},
-                                    {"latency_seconds", each.served.latency_seconds},
-                                    {"deaths", each.served.deaths},
-                                    {"tokens_restored", each.served.restored},
-                                    {"tokens_computed_again", each.served.computed_again},
-                                    {"recovery_seconds", each.served.recovery_seconds}};
+    if (runs.size() == 1) break;
+    const Served& served = each.served;
+    all["compared"][each.name] = {
+        {"seconds", served.seconds},
+        {"latency_seconds", mean_latency(served.latencies)},
+        {"interrupted_requests", served.interrupted.size()},
+        {"interrupted_latency_seconds", told(latency_of_interrupted(served, served))},
+        {"the_same_undisturbed_latency_seconds",
+         told(latency_of_interrupted(served, runs[kUndisturbed].served))},
+        {"interruptions", told(served.interruptions)},
+        {"deaths", served.deaths},
+        {"tokens_restored", served.restored},
+        {"tokens_computed_again", served.computed_again},
+        {"recovery_seconds", served.recovery_seconds}};
   }
   return all;
 }
@@ -91,12 +129,19 @@ std::vector<std::string> as_lines(const std::vector<Run>& runs, const Served& on
                     std::to_string(many.prompts_again) + " prompts were given again");
   }
   if (runs.size() > 1) {
-    const double undisturbed = runs[1].served.latency_seconds;
+    const Served& undisturbed = runs[kUndisturbed].served;
     for (const Run& each : runs) {
+      const double seconds = mean_latency(each.served.latencies);
       std::ostringstream line;
       line << std::left << std::setw(18) << each.name << std::fixed << std::setprecision(3)
-           << each.served.latency_seconds << " s a request, " << std::setprecision(2)
-           << each.served.latency_seconds / undisturbed << " of undisturbed";
+           << seconds << " s a request, " << std::setprecision(2)
+           << seconds / mean_latency(undisturbed.latencies) << " of undisturbed";
+      const auto interrupted = latency_of_interrupted(each.served, each.served);
+      const auto same = latency_of_interrupted(each.served, undisturbed);
+      if (interrupted && same) {
+        line << "; " << *interrupted / *same << " for the " << each.served.interrupted.size()
+             << " that were interrupted";
+      }
       lines.push_back(line.str());
     }
   }

@@ -34,7 +34,6 @@ Served Serving::run(const std::function<void(std::size_t tokens)>& on_tokens) {
   served_.seconds = std::chrono::duration<double>(Clock::now() - served_.began).count();
   served_.deaths = decode_.deaths() + (apart() ? prefill_.deaths() : 0);
   served_.silent = decode_.silent() + (apart() ? prefill_.silent() : 0);
-  served_.latency_seconds /= static_cast<double>(requests_.size());
   return std::move(served_);
 }
 
@@ -136,6 +135,7 @@ Serving::Delivered Serving::deliver(const Sampled& sampled) {
   if (const auto noticed = std::exchange(noticed_, {})) {
     const std::chrono::duration<double> took = Clock::now() - *noticed;
     served_.recovery_seconds = std::max(served_.recovery_seconds, took.count());
+    served_.interruptions.back().next_token = Clock::now();
   }
   const auto together = together_.find(sampled.sequence);
   if (answer.size() == 1 && together != together_.end()) {
@@ -145,7 +145,7 @@ Serving::Delivered Serving::deliver(const Sampled& sampled) {
   }
   if (answer.size() < request.answer_tokens) return Delivered::more;
   const std::chrono::duration<double> took = Clock::now() - since_.at(sampled.sequence);
-  served_.latency_seconds += took.count();
+  served_.latencies[sampled.sequence] = took.count();
   running_.erase(found);
   return Delivered::last;
 }
@@ -216,10 +216,14 @@ void Serving::recover(Processes& broken) {
       const bool goes_on = delivered == Delivered::more && prompts;
       if (delivered == Delivered::last || goes_on) said.push_back(each);
     }
+    interruption.joined = Clock::now();
+    for (const Interrupted& each : interrupted_in(broken))
+      served_.interrupted.insert(each.sequence);
     if (scratch) std::ranges::move(start_over(prompts || !apart()), std::back_inserter(again));
     const auto interrupted = scratch ? std::vector<Interrupted>{} : interrupted_in(broken);
     MeasuredCopies copies;
     const auto marks = broken.survey(known_of(interrupted), copies);
+    interruption.surveyed = Clock::now();
     costs_.copied(copies.bytes, copies.seconds);
     if (!marks) continue;
     const auto rates = costs_of(options_.recover, costs_);

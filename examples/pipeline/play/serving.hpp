@@ -11,10 +11,12 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "play/daemon.hpp"
+#include "play/latency.hpp"
 #include "play/processes.hpp"
 #include "play/recovery.hpp"
 #include "play/workload.hpp"
@@ -24,9 +26,13 @@ namespace aqua::pipeline {
 
 // A stage's process was killed.
 struct Interruption {
+  using Time = std::chrono::steady_clock::time_point;
   unsigned stage = 0;
-  // It was noticed; all stages go on.
-  std::chrono::steady_clock::time_point noticed{}, resumed{};
+  Time noticed{};
+  Time joined{};                     // all ranks are taken, in the next term
+  Time surveyed{};                   // what there is of each sequence is known
+  Time resumed{};                    // all stages go on
+  std::optional<Time> next_token{};  // none: another death came before it
 };
 
 // Tokens by sequence.
@@ -50,8 +56,9 @@ struct Served {
   // look, and `not_looked` says why.
   std::optional<std::size_t> segments_left{};
   std::string not_looked{};
-  double recovery_seconds = 0;  // from a death that was noticed to the next token, the longest
-  double latency_seconds = 0;   // of a request, from its prompt to its last token, on average
+  double recovery_seconds = 0;   // from a death that was noticed to the next token, the longest
+  Latencies latencies{};         // of requests, from their prompts to their last tokens
+  std::set<Word> interrupted{};  // requests that a pipeline had in hand when a process of it died
 };
 
 class Serving {

@@ -123,7 +123,8 @@ typedef struct aqua_stream_out_options {
   size_t struct_size;
   uint64_t sequence;
   const char* to;         /* the name of one of aqua_streamer_options.others */
-  const uint32_t* blocks; /* the sequence's, in the order of its tokens; copied */
+  const uint32_t* blocks; /* the sequence's, in the order of its tokens; copied. None: they are
+                             given later, to aqua_stream_out_set_blocks() */
   size_t block_count;
   uint32_t tokens;  /* that are streamed, from the first on */
   uint32_t attempt; /* higher than each before it for this sequence; 1 to 33,554,432 (2^25) */
@@ -131,7 +132,7 @@ typedef struct aqua_stream_out_options {
 #define AQUA_STREAM_OUT_OPTIONS_INIT \
   { sizeof(aqua_stream_out_options), 0, NULL, NULL, 0, 0, 1 }
 
-/* Asks each receiver for room. Nothing has to be computed yet.
+/* Asks each receiver for room. Nothing has to be computed yet, and no block be there.
  *   not_found         no such group
  *   invalid_argument  no tokens, or more than the blocks have; an attempt that cannot be; blocks
  *                     that are none
@@ -143,10 +144,17 @@ AQUA_CALL aqua_error* aqua_streamer_stream_out(aqua_streamer streamer,
 /* *ready is 1 once all receivers have room: before that nothing can be streamed. Any error: it
  * cannot be streamed any more; stream it again as another attempt. */
 AQUA_CALL aqua_error* aqua_stream_out_ready(aqua_stream_out out, int* ready);
+/* Of a sequence that has no blocks yet: as aqua_stream_out_options.blocks, which all of its tokens
+ * fit.
+ *   invalid_argument     blocks that are none, or too few
+ *   failed_precondition  it has blocks
+ *   cancelled            it was taken back */
+AQUA_CALL aqua_error* aqua_stream_out_set_blocks(aqua_stream_out out, const uint32_t* blocks,
+                                                 size_t block_count);
 /* The layer's keys and values of all tokens are written by the work posted to `stream` so far:
  * copies them behind it. Each layer once, in any order, counted as the layout does.
  *   invalid_argument     no such layer, it was given before, or the stream
- *   failed_precondition  not ready, or finished; or the stream is being captured
+ *   failed_precondition  not ready, finished, or without blocks; or the stream is being captured
  *   cancelled            it was taken back
  * Any other error: it cannot be streamed any more. Where a part of the layer could not be copied,
  * this call says why (resource_exhausted, say), and takes it back: later ones say cancelled. */

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "aqua/export.h"
 #include "aqua/handoff/segment.hpp"
 
 namespace aqua {
@@ -33,6 +34,9 @@ enum class ParcelState : std::uint8_t {
   taken,      // one process has it
   confirmed,  // and has all bytes where it needs them: the giver keeps nothing any more
 };
+
+// "reserved", "open", "closed", "taken" or "confirmed".
+[[nodiscard]] AQUA_API const char* to_string(ParcelState state) noexcept;
 
 // The highest turn under which a parcel may be given. Those that takes make may lie above it.
 inline constexpr std::uint64_t kMostTurn = std::uint64_t{1} << 49;

@@ -4,6 +4,7 @@
 // Threads: free functions; concurrent calls are fine. Each blocks for the keeper's answer.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -43,9 +44,28 @@ struct PoolStatus {
   friend bool operator==(const PoolStatus&, const PoolStatus&) = default;
 };
 
+// A parcel of a pool that has not ended, and whose giver or taker may be one that does nothing any
+// more: of whose giver did not close it, `age` grows.
+struct ParcelStatus {
+  std::uint64_t number = 0;
+  std::string id{};  // as cancel_parcel() names it
+  std::uint64_t turn = 0;
+  ParcelState state = ParcelState::reserved;
+  std::string from{};  // the role of its giver
+  std::string to{};    // the role that is to take it
+  // Processes of this server. 0: there is none any more, or the keeper has no number for it.
+  std::int64_t giver_pid = 0, taker_pid = 0;
+  std::uint32_t tokens = 0;          // once it is closed
+  std::chrono::milliseconds age{0};  // since it was begun
+  friend bool operator==(const ParcelStatus&, const ParcelStatus&) = default;
+};
+
 // By name. `keeper`: as WeightsOptions::keeper. unavailable and permission_denied as
 // SharedWeights::attach().
 [[nodiscard]] AQUA_API Result<std::vector<PoolStatus>> list_pools(const std::string& keeper = {});
+// By number, the oldest first. not_found: no such pool.
+[[nodiscard]] AQUA_API Result<std::vector<ParcelStatus>> list_parcels(
+    const std::string& pool, const std::string& keeper = {});
 // Ends a parcel that nobody has taken: of a request that was cancelled, say. The blocks of a closed
 // one are free then; of an open one they stay its giver's, as a segment that it fills does. One
 // whose giver opened it under a turn above `up_to` stays: who gives up one move of a request names

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replicator keeps copies of a stage's KV with the keeper beside the next stage, so that they
-// outlive the stage (DéjàVu, 4.2.3). After each step of the engine it gathers the KV of the tokens
-// that the step has computed, behind the kernels, into host memory of that keeper's, and commits it
-// there every few steps, together with the tokens' ids and the state of the sampler:
+// outlive the stage (DéjàVu, 4.2.3). Behind the kernels it gathers the KV of the tokens that the
+// engine's steps have computed into host memory of that keeper's, and commits it there every few
+// steps, together with the tokens' ids and the state of the sampler:
 //
 //   auto replicator = kv_stream::Replicator::create(*rt, layout,
 //                                                   {.owner = {.group = "decode", .stage = 1},
@@ -68,6 +68,8 @@ struct ReplicatorOptions {
   std::uint32_t lag_tokens = 64;  // beyond which a sequence is not protected
   // A pack is committed once so many steps have gone into it, it is full, or a prompt has that is
   // longer than lag_tokens. Tokens of fewer steps are lost with the process, and computed again.
+  // Fewer tokens than this that a step has of a sequence, and whose sampler has no state, stay in
+  // the cache until then, and are gathered together.
   std::uint32_t pack_steps = 8;
   std::size_t pack_bytes = std::size_t{8} << 20;
   std::size_t max_bytes = std::size_t{1} << 30;  // of all packs, at the keeper
@@ -127,17 +129,21 @@ class AQUA_API Replicator {
   // Waits for what was posted; what no commit has begun of is not replicated.
   ~Replicator();
 
-  // The work posted to `stream` so far has written KV of these tokens. Copies it behind that work.
-  // Once the ticket is done, no copy reads the blocks any more: work behind it on `stream` may
-  // write them at once. KV from `first` on that was there before is no more: positions are computed
-  // again after a recovery. Where something cannot be copied this is no error: status() tells.
+  // The work posted to `stream` so far has written KV of these tokens. Copies it behind that work:
+  // in this call, or in a later step() or flush(), whose stream is then behind it (pack_steps). The
+  // ticket is of the copies that this call has posted. After finish() or without_blocks() none are
+  // posted any more: work behind those on their streams may write the blocks at once. KV from
+  // `first` on that was there before is no more: positions are computed again after a recovery.
+  // Where something cannot be copied this is no error: status() tells.
   //   invalid_argument  no ids; tokens missing before `first`; blocks that have no room for all
   //                     tokens, or are none of the layout's; a sequence named twice; a state too
   //                     long. Nothing has changed.
   [[nodiscard]] Result<Ticket> step(std::span<const WrittenTokens> written, Stream stream);
-  // Commits what has been copied so far, however little it is: before the engine rests.
+  // Copies and commits what there is so far, however little it is: before the engine rests, or
+  // blocks are given away.
   [[nodiscard]] Result<void> flush(Stream stream);
-  // The sequence has given its blocks away and may get others; its replica stays.
+  // The sequence has given its blocks away and may get others; its replica stays. What had not been
+  // copied is missing until it has blocks again.
   void without_blocks(std::uint64_t sequence);
   // Nobody needs the sequence any more. One that is not known: nothing.
   void finish(std::uint64_t sequence);

@@ -75,7 +75,8 @@ struct StreamOutOptions {
   std::uint64_t sequence = 0;
   std::uint32_t attempt = 1;  // higher than each before it for this sequence; 1 to 33,554,432
   std::string to{};           // one of StreamerOptions::others
-  BlockList blocks{};         // the sequence's, in the order of its tokens; copied
+  BlockList blocks{};         // the sequence's, in the order of its tokens; copied. None: they are
+                              // given later, to StreamOut::set_blocks()
   std::uint32_t tokens = 0;   // that are streamed, from the first on
 };
 
@@ -89,10 +90,16 @@ class AQUA_API StreamOut {
   // Whether all receivers have room: before that nothing can be streamed. Any error: it cannot be
   // streamed any more; stream it again as another attempt.
   [[nodiscard]] Result<bool> ready() const;
+  // Of a sequence that has no blocks yet: as StreamOutOptions::blocks, which all of its tokens fit.
+  //   invalid_argument     blocks that are none, or too few
+  //   failed_precondition  it has blocks
+  [[nodiscard]] Result<void> set_blocks(BlockList blocks);
   // The layer's keys and values of all tokens are written by the work posted to `stream` so far.
   // Copies them behind it. Each layer once, in any order; counted as the layout does.
   //   invalid_argument     no such layer, or it was given before; or a stream that is none
-  //   failed_precondition  not ready(), finish() was called, or the stream is captured
+  //   failed_precondition  not ready(), finish() was called, or the stream is captured; or it has
+  //   no
+  //                        blocks
   // Any other error: it cannot be streamed any more, and where a part of the layer could not be
   // copied it is taken back, as by cancel().
   [[nodiscard]] Result<void> layer(unsigned layer, Stream stream);
@@ -182,7 +189,7 @@ class AQUA_API Streamer {
   Streamer& operator=(Streamer&&) noexcept;
   ~Streamer();
 
-  // Asks each receiver for room. Nothing has to be computed yet.
+  // Asks each receiver for room. Nothing has to be computed yet, and no block be there.
   //   not_found         no such group
   //   invalid_argument  no tokens, or more than the blocks have; an attempt that cannot be
   //   as Carrier::open()

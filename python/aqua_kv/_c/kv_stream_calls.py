@@ -27,6 +27,7 @@ CALLS: "dict[str, list[Any]]" = {
         st.StreamerHandle, POINTER(st.CStreamOutOptions), POINTER(st.StreamOutHandle),
     ],
     "aqua_stream_out_ready": [st.StreamOutHandle, _OUT_INT],
+    "aqua_stream_out_set_blocks": [st.StreamOutHandle, c_void_p, c_size_t],
     "aqua_stream_out_layer": [st.StreamOutHandle, c_uint32, c_size_t],
     "aqua_stream_out_finish": [st.StreamOutHandle, c_void_p, c_size_t, c_size_t],
     "aqua_stream_out_copied": [st.StreamOutHandle, _OUT_INT],

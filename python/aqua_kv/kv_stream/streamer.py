@@ -149,7 +149,7 @@ class Streamer(Locked):
         self, sequence: int, blocks: BlockList, to: str, *, tokens: int, attempt: int = 1
     ) -> StreamOut:
         """Asks each receiver in the group `to` for room. Nothing has to be computed yet. `blocks`: the
-        sequence's, in the order of its tokens. `attempt`: 1 to 2**25, higher than each before it
+        sequence's, in the order of its tokens; none: StreamOut.set_blocks() gets them. `attempt`: 1 to 2**25, higher than each before it
         for this sequence; StreamOut.ready() raises ABORTED for one that was made before."""
         keep, address, count = to_uint32(blocks)
         options = CStreamOutOptions(

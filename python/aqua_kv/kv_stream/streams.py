@@ -7,6 +7,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from .. import _callbacks
+from .._blocks import BlockList, to_uint32
 from .._c.streamer_structs import StreamInHandle, StreamOutHandle
 from .._errors import raise_error
 from .._library import lib
@@ -53,6 +54,15 @@ class StreamOut(_OfStreamer):
         """Whether all receivers have room: before that nothing can be streamed. Any error: it cannot
         be streamed any more; stream it again as another attempt."""
         return self._ask(lib.aqua_stream_out_ready)
+
+    def set_blocks(self, blocks: BlockList) -> None:
+        """Of a sequence that stream_out() was given no blocks of: its blocks, which all of its tokens
+        fit. FAILED_PRECONDITION: it has blocks."""
+        keep, address, count = to_uint32(blocks)
+        error = lib.aqua_stream_out_set_blocks(self._handle, address, count)
+        del keep
+        if error:
+            raise_error(error)
 
     def layer(self, layer: int, stream: Stream = 0) -> None:
         """The layer's keys and values of all tokens are written by the work posted to `stream` so

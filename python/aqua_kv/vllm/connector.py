@@ -165,7 +165,9 @@ class AquaConnector(KVConnectorBase_V1):
         super().bind_connector_metadata(connector_metadata)
         self._follow_keeper()
         if self._sender is not None:
-            self._sender.begin(self._meta().sends)
+            meta = self._meta()
+            self._sender.cancel(meta.cancelled)  # also of requests that ended, of which none was preempted
+            self._sender.begin(meta.asks, meta.sends)
 
     def _follow_keeper(self) -> None:
         """To the next one, once it listens. What the one before carried is gone."""

@@ -16,6 +16,15 @@ _SEQUENCE_BITS = 53  # that JSON keeps in every language it passes through
 
 
 @dataclass(frozen=True)
+class Ask:
+    """A prompt whose first tokens are computed in this step, and the last ones in a later one."""
+
+    request: str
+    sequence: int
+    tokens: int
+
+
+@dataclass(frozen=True)
 class Send:
     """A prompt whose last tokens are computed in this step."""
 
@@ -35,6 +44,7 @@ class Receive:
 
 @dataclass
 class AquaConnectorMetadata(KVConnectorMetadata):
+    asks: List[Ask] = field(default_factory=list)  # for room
     sends: List[Send] = field(default_factory=list)
     cancelled: List[str] = field(default_factory=list)  # whose blocks are others' now
     receives: List[Receive] = field(default_factory=list)
@@ -45,7 +55,8 @@ class AquaConnectorMetadata(KVConnectorMetadata):
 class _Prompt:
     tokens: int
     blocks: List[int] = field(default_factory=list)
-    sequence: Optional[int] = None  # once it is sent
+    sequence: Optional[int] = None  # once room is asked for
+    sent: bool = False
 
 
 class PrefillScheduler:
@@ -54,6 +65,7 @@ class PrefillScheduler:
     def __init__(self, block_size: int) -> None:
         self._block_size = block_size
         self._prompts: Dict[str, _Prompt] = {}
+        self._ended: List[str] = []  # before they were sent
 
     def admit(self, request: Any) -> None:
         params = request.kv_transfer_params or {}
@@ -62,11 +74,13 @@ class PrefillScheduler:
 
     def step(self, output: Any) -> AquaConnectorMetadata:
         meta = AquaConnectorMetadata()
+        meta.cancelled, self._ended = self._ended, []
         for request in output.preempted_req_ids or ():
             prompt = self._prompts.get(request)
             if prompt is not None and prompt.sequence is not None:
                 meta.cancelled.append(request)
-                prompt.sequence = None  # sent anew, as another one, when it is computed again
+                # Sent anew, as another one, when it is computed again.
+                prompt.sequence, prompt.sent = None, False
         for new in output.scheduled_new_reqs:
             self._computed(meta, output, new.req_id, new.block_ids, new.num_computed_tokens, True)
         cached = output.scheduled_cached_reqs
@@ -81,14 +95,19 @@ class PrefillScheduler:
         anew: bool,
     ) -> None:
         prompt = self._prompts.get(request)
-        if prompt is None or prompt.sequence is not None:
+        if prompt is None or prompt.sent:
             return
         if anew:
             prompt.blocks = []
         prompt.blocks += blocks[0] if blocks else ()
+        is_first = prompt.sequence is None
+        if prompt.sequence is None:
+            prompt.sequence = secrets.randbits(_SEQUENCE_BITS)
         if computed + output.num_scheduled_tokens.get(request, 0) < prompt.tokens:
+            if is_first:
+                meta.asks.append(Ask(request, prompt.sequence, prompt.tokens))
             return
-        prompt.sequence = secrets.randbits(_SEQUENCE_BITS)
+        prompt.sent = True
         count = -(-prompt.tokens // self._block_size)
         meta.sends.append(
             Send(request, prompt.sequence, tuple(prompt.blocks[:count]), prompt.tokens)
@@ -96,7 +115,9 @@ class PrefillScheduler:
 
     def finished(self, request: Any) -> Tuple[bool, Optional[Dict[str, Any]]]:
         prompt = self._prompts.pop(request.request_id, None)
-        if prompt is None or prompt.sequence is None:
+        if prompt is None or not prompt.sent:
+            if prompt is not None and prompt.sequence is not None:
+                self._ended.append(request.request_id)
             return False, None
         return True, {
             "do_remote_prefill": True, "do_remote_decode": False,

@@ -11,7 +11,7 @@ from typing import Callable, Dict, List, Optional, Set
 
 from .._errors import Code, Error
 from ..kv_stream import Arrived, Streamer, StreamIn, StreamOut
-from .stream_scheduler import Receive, Send
+from .stream_scheduler import Ask, Receive, Send
 
 logger = logging.getLogger(__name__)
 
@@ -20,9 +20,9 @@ _REMEMBERED = 65536  # sequences that have ended
 
 @dataclass
 class _Outgoing:
-    send: Send
     out: StreamOut
-    deadline: float  # for room at the other end
+    send: Optional[Send] = None  # none: its last tokens are still to be computed
+    deadline: float = 0.0  # for room at the other end
     layers: int = 0  # that were given
     finished: bool = False
 
@@ -42,18 +42,28 @@ class Sender:
         self._asked: Set[str] = set()  # by vLLM, whether they are sent
         self._sent: Set[str] = set()
 
-    def begin(self, sends: List[Send]) -> None:
+    def begin(self, asks: List[Ask], sends: List[Send]) -> None:
+        for ask in asks:
+            try:
+                out = self._streamer.stream_out(ask.sequence, (), self._to, tokens=ask.tokens)
+            except Error as error:  # asked for again when it is sent
+                logger.debug("request %s has no room yet: %s", ask.request, error)
+                continue
+            self._outgoing[ask.request] = _Outgoing(out)
         for send in sends:
             try:
-                out = self._streamer.stream_out(
-                    send.sequence, send.blocks, self._to, tokens=send.tokens
-                )
+                if send.request not in self._outgoing:
+                    self._outgoing[send.request] = _Outgoing(
+                        self._streamer.stream_out(send.sequence, (), self._to, tokens=send.tokens)
+                    )
+                outgoing = self._outgoing[send.request]
+                outgoing.out.set_blocks(send.blocks)
             except Error as error:
+                if send.request in self._outgoing:
+                    self._end(send.request)
                 self._fail(send, error)
                 continue
-            self._outgoing[send.request] = _Outgoing(
-                send, out, time.monotonic() + self._patience
-            )
+            outgoing.send, outgoing.deadline = send, time.monotonic() + self._patience
 
     def cancel(self, requests: List[str]) -> None:
         for request in requests:
@@ -64,7 +74,7 @@ class Sender:
     def give(self, layers: int) -> None:
         """The first so many layers are written by what the engine has posted so far."""
         for request, outgoing in list(self._outgoing.items()):
-            if outgoing.finished:
+            if outgoing.finished or outgoing.send is None:
                 continue
             try:
                 if not outgoing.out.ready():
@@ -85,6 +95,8 @@ class Sender:
         """Requests whose blocks are read no more. A draft model may still be to compute its layers."""
         self._asked |= asked
         for request, outgoing in list(self._outgoing.items()):
+            if outgoing.send is None:
+                continue
             try:
                 if not outgoing.out.copied():
                     continue
@@ -101,7 +113,8 @@ class Sender:
         """Its keeper has ended, and with it what was on its way."""
         for request, outgoing in list(self._outgoing.items()):
             self._end(request)
-            self._fail(outgoing.send, "its keeper has ended")
+            if outgoing.send is not None:
+                self._fail(outgoing.send, "its keeper has ended")
         self._streamer = streamer
 
     def close(self) -> None:

@@ -15,7 +15,6 @@ from conftest import HERE, PACKAGE
 from vllm_streams import LAYERS, Engine, output_of, request_of
 
 from aqua_kv.vllm.stream_options import StreamOptions
-from aqua_kv.vllm.stream_scheduler import DecodeScheduler, PrefillScheduler
 
 
 class Process:
@@ -69,6 +68,26 @@ def test_prompts_go_from_one_engine_to_another_of_another_shape(start, chunks):
         came = decode.ask(
             do="decode", name=name, prompt=prompt, tokens=tokens, blocks=into, params=params)
         assert came == {"errors": [], "wrong": [0, 0]}
+
+
+def test_room_is_asked_for_with_a_prompts_first_tokens(keeper, tmp_path):
+    decode = Engine("kv_consumer", keeper.socket, str(tmp_path), sequences=1)
+    prefill = Engine("kv_producer", keeper.socket, str(tmp_path))
+    request = request_of("a", 20, {"do_remote_decode": True})
+    prefill.scheduler.update_state_after_alloc(request, None, 0)
+    prefill.step(output_of(
+        scheduled_new_reqs=[SimpleNamespace(req_id="a", block_ids=([0, 1],), num_computed_tokens=0)],
+        num_scheduled_tokens={"a": 8}))
+    prefill.until_streaming("a")  # there is room, and twelve tokens are still to be computed
+    assert prefill.scheduler.request_finished(request, [0, 1]) == (False, None), "its client is gone"
+    prefill.step(output_of())
+    keep, params = prefill.prefill("b", 3, 20, [0, 1, 2, 3, 4], chunks=2)
+    assert keep
+    prefill.sent("b")  # in the room of the other one
+    assert decode.decode("b", 20, [7, 8, 9], params) == []
+    assert [worker.wrong([7, 8, 9], 20, 3) for worker in decode.workers] == [0, 0]
+    prefill.close()
+    decode.close()
 
 
 def test_latents_go_whole_to_every_rank(keeper, tmp_path):
@@ -230,74 +249,6 @@ def test_a_prompt_that_two_requests_ask_for_is_the_first_ones_and_the_others_com
         assert errors == {4, 5, 6} and worker.wrong([1, 2, 3], 20, 1) == 0
     prefill.close()
     decode.close()
-
-
-def test_the_scheduler_sends_a_prompt_once_it_is_computed_and_anew_after_a_preemption():
-    scheduler = PrefillScheduler(4)
-    request = request_of("a", 10, {"do_remote_decode": True})
-    scheduler.admit(request)
-    scheduler.admit(request_of("other", 10, {}))
-
-    def new(blocks, count, computed=0):
-        return output_of(
-            scheduled_new_reqs=[SimpleNamespace(
-                req_id="a", block_ids=(blocks,), num_computed_tokens=computed)],
-            num_scheduled_tokens={"a": count})
-
-    def cached(blocks, computed, count, resumed=()):
-        output = output_of(num_scheduled_tokens={"a": count})
-        output.scheduled_cached_reqs = SimpleNamespace(
-            req_ids=["a"], resumed_req_ids=set(resumed), new_block_ids=[blocks],
-            num_computed_tokens=[computed])
-        return output
-
-    assert scheduler.step(new([1, 2], 8)).sends == []
-    [send] = scheduler.step(cached(([3, 4],), 8, 2)).sends
-    assert (send.request, send.blocks, send.tokens) == ("a", (1, 2, 3), 10)
-    assert scheduler.step(cached(None, 10, 1)).sends == []
-    assert scheduler.step(output_of(preempted_req_ids={"a"})).cancelled == ["a"]
-    [again] = scheduler.step(cached(([7, 8, 9],), 0, 11, ["a"])).sends
-    assert again.blocks == (7, 8, 9) and again.sequence != send.sequence
-    keep, params = scheduler.finished(request)
-    assert keep and params["aqua_sequence"] == again.sequence
-    assert scheduler.finished(request) == (False, None)
-
-
-def test_a_request_that_ends_before_it_is_sent_keeps_no_block():
-    scheduler = PrefillScheduler(4)
-    request = request_of("a", 10, {"do_remote_decode": True})
-    scheduler.admit(request)
-    assert scheduler.finished(request) == (False, None)
-
-
-def test_the_scheduler_loads_whole_prompts_once():
-    scheduler = DecodeScheduler(8)
-    params = {"do_remote_prefill": True, "aqua_sequence": 7, "aqua_tokens": 20}
-    assert scheduler.matched(request_of("a", 20, {}), 0) == (0, False)
-    assert scheduler.matched(request_of("a", 21, dict(params)), 0) == (0, False)
-    assert scheduler.matched(request_of("a", 20, dict(params)), 8) == (0, False)
-    request = request_of("a", 20, dict(params))
-    assert scheduler.matched(request, 0) == (20, True)
-    scheduler.allocated(request, SimpleNamespace(get_block_ids=lambda: ([4, 5, 6, 7],)), 20)
-    [receive] = scheduler.step().receives
-    assert (receive.sequence, receive.blocks, receive.tokens) == (7, (4, 5, 6), 20)
-    assert scheduler.matched(request, 0) == (0, False), "computed here where it fails"
-    scheduler.finished(request)
-    assert scheduler.step().dropped == []
-    scheduler.finished(request_of("b", 20, dict(params)))
-    assert scheduler.step().dropped == [7]
-
-
-@pytest.mark.parametrize("sequence", [None, "7", True, 7.0, -1, 1 << 53])
-def test_what_a_client_made_up_is_waited_for_by_nobody(sequence):
-    scheduler = DecodeScheduler(8)
-    request = request_of(
-        "a", 20, {"do_remote_prefill": True, "aqua_sequence": sequence, "aqua_tokens": 20})
-    scheduler.finished(request)
-    assert scheduler.matched(request, 0) == (0, False)
-    scheduler.allocated(request, None, 0)
-    meta = scheduler.step()
-    assert (meta.receives, meta.dropped) == ([], [])
 
 
 @pytest.mark.parametrize(

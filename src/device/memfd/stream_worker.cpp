@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/memfd/stream_worker.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -30,7 +31,10 @@ bool StreamWorker::post(Work work) {
 void StreamWorker::wait() {
   const MutexLock lock(mu_);
   const std::uint64_t all = posted_count_;
-  while (ran_count_ < all) ran_.wait(mu_);
+  while (ran_count_ < all) {
+    awaited_ = std::min(awaited_, all);
+    ran_.wait(mu_);
+  }
 }
 
 void StreamWorker::stop() {
@@ -57,6 +61,9 @@ void StreamWorker::run() {
     if (!work()) failures_->note_failure();
     const MutexLock lock(mu_);
     ++ran_count_;
+    // Nobody is woken before its work has run: an engine would wake for each copy of a step.
+    if (ran_count_ < awaited_) continue;
+    awaited_ = kNobody;  // who waits for more says so again
     ran_.notify_all();
   }
 }

@@ -50,6 +50,8 @@ class StreamWorker {
   std::deque<Work> queue_ AQUA_GUARDED_BY(mu_);
   std::uint64_t posted_count_ AQUA_GUARDED_BY(mu_) = 0;
   std::uint64_t ran_count_ AQUA_GUARDED_BY(mu_) = 0;
+  static constexpr std::uint64_t kNobody = UINT64_MAX;
+  std::uint64_t awaited_ AQUA_GUARDED_BY(mu_) = kNobody;  // the least count that anybody waits for
   bool stopping_ AQUA_GUARDED_BY(mu_) = false;
   Mutex join_mu_;
   std::thread thread_ AQUA_GUARDED_BY(join_mu_);  // last: starts when all else exists

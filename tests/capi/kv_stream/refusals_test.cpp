@@ -28,6 +28,7 @@ class CapiStreamerRefusals : public CapiStreamer {
   Calls calls_on(aqua_stream_out out) {
     return {[=] { return aqua_stream_out_free(out); },
             [=, this] { return aqua_stream_out_ready(out, &answer_); },
+            [=, this] { return aqua_stream_out_set_blocks(out, blocks_.data(), blocks_.size()); },
             [=] { return aqua_stream_out_layer(out, 0, 0); },
             [=] { return aqua_stream_out_finish(out, nullptr, 0, 0); },
             [=, this] { return aqua_stream_out_copied(out, &answer_); },

@@ -4,7 +4,7 @@
 
 Usage: check_metrics_doc.py COORDINATOR ROOT. Every metric is in the document's table with its type
 and labels, and no other; every alert has its section; every metric that an alert asks for exists, or
-is on the router's or the courier's page, which tests of theirs hold against these.
+is on the router's, the courier's or the keeper's page, which tests of theirs hold against these.
 """
 import pathlib
 import re
@@ -62,8 +62,8 @@ def main() -> int:
     faults += [f"not in docs/operate/metrics.md: {name}"
                for name in sorted(set(re.findall(r'"(aqua_engine_\w+)"', headers)) - told.keys())]
     faults += [f"docs/operate/metrics.md tells of {name}, which there is not" for name in told.keys() - have.keys()]
-    others = "".join((root / "docs/operate" / page).read_text() for page in ("router.md", "courier.md"))
-    elsewhere = set(re.findall(r"\baqua_(?:router|courier)_[a-z_]+", others))
+    others = "".join((root / "docs/operate" / page).read_text() for page in ("router.md", "courier.md", "keeper.md"))
+    elsewhere = set(re.findall(r"\baqua_(?:router|courier|keeper)_[a-z_]+", others))
     alerts = re.findall(r"- alert: (\w+)", rules)
     faults += [f"no section for alert {alert}" for alert in alerts if f"\n### {alert}\n" not in document]
     faults += [f"alert {alert} does not name its section" for alert in alerts if f"#{alert.lower()}\n" not in rules]

@@ -4,15 +4,17 @@
 # on on another server, from copies of its replicas there. Every answer is that of one process, and what was
 # computed before the loss is read, and not computed again. Then at random moments, with couriers and
 # processes killed as well: AQUA_KILLS rounds (4). Nothing is left at a keeper that lives.
-# Usage: server_lost.sh PIPELINE KEEPER COURIER CERTIFICATES-SCRIPT
+# Usage: [AQUA_KILLS=ROUNDS] [AQUA_SEED=NUMBER] server_lost.sh PIPELINE KEEPER COURIER CERTIFICATES-SCRIPT
 set -euo pipefail
+seed=${AQUA_SEED:-1}
+RANDOM=$seed
 pipeline=$1 keeper=$2 courier=$3 certificates=$4
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 "$certificates" "$directory" prefill.test decode.test >/dev/null
 run() {
   "$pipeline" --replicate --two-servers "$directory" --keeper-binary "$keeper" --courier-binary "$courier" --json "$@" \
-    >"$directory/result" || { cat "$directory/result"; echo "FAILED: $*"; exit 1; }
+    >"$directory/result" || { cat "$directory/result"; echo "FAILED with AQUA_SEED=$seed: $*"; exit 1; }
 }
 says() { grep -q "\"$1\": $2" "$directory/result" || { cat "$directory/result"; echo "FAILED: $1 is not $2"; exit 1; }; }
 number() { sed -n "s/.*\"$1\": \([0-9]*\),*/\1/p" "$directory/result"; }
@@ -34,4 +36,4 @@ for ((round = 1; round <= ${AQUA_KILLS:-4}; ++round)); do
   # What a process that is killed as all ended has left, nobody drops.
   grep -qF '"not_looked": "a process was killed as all ended"' "$directory/result" || says segments_left 0,
 done
-echo "$((round - 1)) servers lost at random moments: all answers are those of one process"
+echo "$((round - 1)) servers lost at random moments (AQUA_SEED=$seed): all answers are those of one process"

@@ -3,9 +3,11 @@
 #include "tools/cli/pools/pools_command.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 
 #include "aqua/emulated.hpp"
 #include "tests/handoff/stamped_pool.hpp"
@@ -36,6 +38,13 @@ class Pools : public ::testing::Test {
     return all.size() == 1 ? all[0] : nlohmann::json();
   }
 
+  // Opens a parcel, which the keeper knows of when this returns.
+  static void open(KvPool& pool, const std::string& id) {
+    const auto number = pool.open({.id = id, .turn = 1}, "decode");
+    ASSERT_TRUE(number.ok());
+    while (pool.state(*number).value() != ParcelState::open) ASSERT_TRUE(pool.wait(60s));
+  }
+
   KeeperProcess keeper_;
   const std::string socket_ = keeper_.socket();
   Runtime gpu_ = open_small_gpu();
@@ -58,6 +67,42 @@ TEST_F(Pools, AreListedAndAParcelThatWaitsIsCancelled) {
             nlohmann::json({{"pool", "small"}, {"cancelled", "7"}}));
   EXPECT_EQ(said({}), "the keeper has no pools\n") << "nobody is a member, and nothing waits";
   ASSERT_TRUE(emulated::destroy_stream(gpu_, stream).ok());
+}
+
+TEST_F(Pools, ParcelsThatHaveNotEndedAreListedWithTheirAgesAndIds) {
+  KvPool pool = KvPool::attach(gpu_, small_pool(socket_, "prefill")).value();
+  const auto parcels = [&] {
+    return nlohmann::json::parse(said({"parcels", "--json"})).at("parcels");
+  };
+  EXPECT_EQ(said({"parcels"}), "no parcels\n");
+  open(pool, "request 7");
+  ASSERT_EQ(parcels().size(), 1U);
+  const auto first = parcels().at(0);
+  EXPECT_EQ(first.at("pool"), "small");
+  EXPECT_EQ(first.at("id"), "request 7");
+  EXPECT_EQ(first.at("state"), "open");
+  EXPECT_EQ(first.at("giver_pid"), ::getpid());
+  EXPECT_EQ(first.at("taker_pid"), 0);
+  EXPECT_GE(parcels().at(0).at("seconds"), first.at("seconds")) << "it grows older";
+  const auto text = said({"parcels", "--pool", "small"});
+  EXPECT_NE(text.find("from prefill (process "), std::string::npos) << text;
+  EXPECT_NE(text.find("to decode, turn 1, 'request 7'"), std::string::npos) << text;
+  const auto metrics = said({"list", "--metrics"});
+  EXPECT_NE(metrics.find("aqua_keeper_parcels_being_given{pool=\"small\"} 1\n"), std::string::npos)
+      << metrics;
+  EXPECT_NE(metrics.find("aqua_keeper_parcels_complete{pool=\"small\"} 0\n"), std::string::npos);
+  EXPECT_NE(said({"cancel", "--pool", "small", "--id", "request 7"}).find("is cancelled"),
+            std::string::npos);
+  EXPECT_TRUE(parcels().empty());
+  EXPECT_EQ(run({"parcels", "--pool", "large"}).error().code, Code::not_found);
+}
+
+TEST_F(Pools, MoreParcelsThanOnePacketNamesAreListed) {
+  KvPool pool = KvPool::attach(gpu_, small_pool(socket_, "prefill")).value();
+  for (int i = 0; i < 70; ++i) open(pool, "r" + std::to_string(i));
+  const auto all = nlohmann::json::parse(said({"parcels", "--json"})).at("parcels");
+  ASSERT_EQ(all.size(), 70U);
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].at("id"), "r" + std::to_string(i));
 }
 
 TEST_F(Pools, WhatIsQuarantinedIsShownAndReleasedByName) {
@@ -112,6 +157,8 @@ TEST(PoolsLine, WrongArgumentsAreNamed) {
       {{"cancel", "--id", "7"}, "needs --pool"},
       {{"cancel", "--pool", "p"}, "needs --id"},
       {{"remove"}, "needs --pool"},
+      {{"parcels", "--metrics"}, "--metrics goes with list alone"},
+      {{"list", "--metrics", "--json"}, "--metrics goes with list alone"},
       {{"release"}, "needs --pool"},
       {{"quota", "--pool", "p", "--from", "a", "--to", "b"}, "needs --from, --to and --slabs"},
   };

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/pools/pools_command.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <iomanip>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "aqua/handoff/pools.hpp"
+#include "aqua/northbound/metrics_text.hpp"
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "tools/cli/action.hpp"
@@ -16,13 +20,15 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kAbout = R"(Usage: aqua pools [list] [options]
+       aqua pools parcels [--pool NAME] [options]
        aqua pools cancel --pool NAME --id ID [options]
        aqua pools release --pool NAME [options]
        aqua pools quota --pool NAME --from ROLE --to ROLE --slabs N [options]
        aqua pools remove --pool NAME [options]
 
-The KV pools that the keeper of this server has: their blocks, and the parcels that nobody has
-taken. Cancels a parcel that nobody has taken, closed or open, of a request that nobody wants
+The KV pools that the keeper of this server has: their blocks, and how many parcels nobody has
+taken. Lists parcels that have not ended, the oldest first: how old each is, whose it is, and the id
+to cancel it by. One that stays open or reserved has a giver that does nothing, or no room. Cancels a parcel that nobody has taken, closed or open, of a request that nobody wants
 answered any more. Releases the blocks that were quarantined since work of dead members may still
 write them: once the device has been idle since. Moves the blocks of so many slabs from the quota of
 one role to that of another, and takes nothing from anybody. Removes a pool of which nobody is a
@@ -44,8 +50,87 @@ Json to_json(const PoolStatus& pool) {
           {"waiting", pool.waiting}, {"ended", pool.ended},       {"quotas", quotas}};
 }
 
+bool is_being_given(const ParcelStatus& parcel) {
+  return parcel.state == ParcelState::reserved || parcel.state == ParcelState::open;
+}
+
+double seconds(const ParcelStatus& parcel) {
+  return std::chrono::duration<double>(parcel.age).count();
+}
+
+// Names are plain, so that nothing else needs a backslash.
+std::string label_value(const std::string& name) {
+  std::string value;
+  for (const char c : name) {
+    if (c == '"' || c == '\\') value += '\\';
+    value += c;
+  }
+  return value;
+}
+
+// For a textfile collector: a keeper answers nobody over the network.
+Result<std::string> metrics_of(const std::vector<PoolStatus>& pools, const std::string& keeper) {
+  std::map<std::string, double> given, complete, oldest;
+  for (const PoolStatus& pool : pools) {
+    given[pool.pool] = complete[pool.pool] = oldest[pool.pool] = 0;
+    const auto parcels = list_parcels(pool.pool, keeper);
+    if (!parcels.ok() && parcels.error().code == Code::not_found) continue;  // it has just ended
+    if (!parcels.ok()) return parcels.error();
+    for (const ParcelStatus& parcel : *parcels) {
+      (is_being_given(parcel) ? given : complete)[pool.pool] += 1;
+      if (is_being_given(parcel)) oldest[pool.pool] = std::max(oldest[pool.pool], seconds(parcel));
+    }
+  }
+  MetricsText text;
+  const auto write = [&](const char* name, const std::map<std::string, double>& of_pools) {
+    text.type(name, "gauge");
+    for (const auto& [pool, value] : of_pools) text.sample("pool", label_value(pool), value);
+  };
+  write("aqua_keeper_parcels_being_given", given);
+  write("aqua_keeper_parcels_complete", complete);
+  write("aqua_keeper_oldest_being_given_seconds", oldest);
+  return std::move(text).text();
+}
+
+Result<std::string> parcels_of(const PoolsCommand& command) {
+  std::vector<std::string> names{command.pool};
+  if (command.pool.empty()) {
+    AQUA_ASSIGN(const auto pools, list_pools(command.keeper));
+    names.clear();
+    for (const PoolStatus& pool : pools) names.push_back(pool.pool);
+  }
+  Json all = Json::array();
+  std::ostringstream out;
+  for (const std::string& name : names) {
+    AQUA_ASSIGN(const auto parcels, list_parcels(name, command.keeper));
+    for (const ParcelStatus& parcel : parcels) {
+      all.push_back({{"pool", name},
+                     {"number", parcel.number},
+                     {"id", parcel.id},
+                     {"turn", parcel.turn},
+                     {"state", to_string(parcel.state)},
+                     {"seconds", seconds(parcel)},
+                     {"from", parcel.from},
+                     {"to", parcel.to},
+                     {"giver_pid", parcel.giver_pid},
+                     {"taker_pid", parcel.taker_pid},
+                     {"tokens", parcel.tokens}});
+      const auto process = [](std::int64_t pid) {
+        return pid == 0 ? std::string() : concat(" (process ", pid, ')');
+      };
+      out << name << ": " << to_string(parcel.state) << " for "
+          << std::chrono::duration_cast<std::chrono::seconds>(parcel.age).count() << " s, from "
+          << parcel.from << process(parcel.giver_pid) << " to " << parcel.to
+          << process(parcel.taker_pid) << ", turn " << parcel.turn << ", '" << parcel.id << "'\n";
+    }
+  }
+  if (command.json) return Json{{"parcels", all}}.dump(2) + "\n";
+  return all.empty() ? std::string("no parcels\n") : out.str();
+}
+
 Result<std::string> list(const PoolsCommand& command) {
   AQUA_ASSIGN(const auto pools, list_pools(command.keeper));
+  if (command.metrics) return metrics_of(pools, command.keeper);
   if (command.json) {
     Json all = Json::array();
     for (const PoolStatus& pool : pools) all.push_back(to_json(pool));
@@ -82,13 +167,16 @@ CommandLine pools_line(PoolsCommand& command) {
       .number("--slabs", command.slabs, 1, 65536, "N", "of whose blocks the quota moves")
       .text("--keeper", command.keeper, "PATH",
             "its socket; else $AQUA_KEEPER, else keeper.sock where aqua-keeper puts it")
-      .flag("--json", command.json, "for scripts");
+      .flag("--json", command.json, "for scripts")
+      .flag("--metrics", command.metrics,
+            "of list: in Prometheus' text format, for a file that it reads");
   return line;
 }
 
 Result<PoolsCommand> parse_pools(std::span<const std::string_view> arguments) {
   PoolsCommand command;
   auto action = take_action<PoolsAction>(arguments, {{"list", PoolsAction::list},
+                                                     {"parcels", PoolsAction::parcels},
                                                      {"cancel", PoolsAction::cancel},
                                                      {"release", PoolsAction::release},
                                                      {"quota", PoolsAction::quota},
@@ -96,7 +184,10 @@ Result<PoolsCommand> parse_pools(std::span<const std::string_view> arguments) {
   if (!action.ok()) return bad(action.error().message);
   command.action = *action;
   AQUA_TRY(pools_line(command).parse(arguments));
-  if (command.action != PoolsAction::list && command.pool.empty()) return bad("this needs --pool");
+  const bool lists = command.action == PoolsAction::list || command.action == PoolsAction::parcels;
+  if (!lists && command.pool.empty()) return bad("this needs --pool");
+  if (command.metrics && (command.json || command.action != PoolsAction::list))
+    return bad("--metrics goes with list alone, and without --json");
   if (command.action == PoolsAction::cancel && command.id.empty()) return bad("this needs --id");
   if (command.action == PoolsAction::quota &&
       (command.from.empty() || command.to.empty() || command.slabs == 0)) {
@@ -109,6 +200,8 @@ Result<std::string> run_pools(const PoolsCommand& command) {
   switch (command.action) {
     case PoolsAction::list:
       return list(command);
+    case PoolsAction::parcels:
+      return parcels_of(command);
     case PoolsAction::cancel:
       AQUA_TRY(cancel_parcel(command.pool, command.id, command.keeper));
       if (command.json) {

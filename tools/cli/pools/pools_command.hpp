@@ -12,7 +12,7 @@
 
 namespace aqua::tool {
 
-enum class PoolsAction : std::uint8_t { list, cancel, release, quota, remove };
+enum class PoolsAction : std::uint8_t { list, parcels, cancel, release, quota, remove };
 
 struct PoolsCommand {
   PoolsAction action = PoolsAction::list;
@@ -22,6 +22,7 @@ struct PoolsCommand {
   std::uint32_t slabs = 0;
   std::string keeper{};
   bool json = false;
+  bool metrics = false;
 };
 
 [[nodiscard]] CommandLine pools_line(PoolsCommand& command);

@@ -89,7 +89,6 @@ bool Replicator::Parts::open_pack(bool merges) {
     return false;
   }
   open.emplace(*segment, head);
-  open_steps = 0;
   return true;
 }
 
@@ -128,15 +127,46 @@ std::uint32_t Replicator::Parts::send(SequenceId id, TokenSpan span, Stream stre
   return sent;
 }
 
-void Replicator::Parts::work_behind(Stream stream) {
+// A state of the sampler has an entry of its own, so that one is there for each position.
+void Replicator::Parts::offer(const WrittenTokens& written, Stream stream) {
+  std::uint32_t& first = waiting.try_emplace(written.sequence, written.first).first->second;
+  first = std::min(first, written.first);
+  if (!written.sampler.empty() || written.ids.size() >= options.pack_steps)
+    gather_waiting(written.sequence, stream);
+}
+
+void Replicator::Parts::gather_waiting(SequenceId id, Stream stream) {
+  std::size_t all = SIZE_MAX;  // what steps have computed is copied in any case
+  (void)send(id, {waiting.at(id), book.tokens(id)}, stream, all);
+  waiting.erase(id);
+}
+
+void Replicator::Parts::gather_waiting(Stream stream) {
+  while (!waiting.empty()) gather_waiting(waiting.begin()->first, stream);
+}
+
+std::uint64_t Replicator::Parts::waiting_tokens() const {
+  std::uint64_t tokens = 0;
+  for (const auto& [id, first] : waiting) tokens += TokenSpan{first, book.tokens(id)}.count();
+  return tokens;
+}
+
+TokenSpan Replicator::Parts::missing(SequenceId id) const {
+  TokenSpan span = book.next(id);
+  if (const auto waits = waiting.find(id); waits != waiting.end())
+    span.end = std::min(span.end, waits->second);
+  return span;
+}
+
+void Replicator::Parts::work_behind(Stream stream, bool pack_is_due) {
   std::size_t budget = options.background_bytes;
   for (const auto& [id, sequence] : sequences) {
-    for (TokenSpan span = book.next(id); !span.empty() && !sequence.blocks.empty();
-         span = book.next(id)) {
+    for (TokenSpan span = missing(id); !span.empty() && !sequence.blocks.empty();
+         span = missing(id)) {
       if (send(id, span, stream, budget) == 0) break;
     }
   }
-  if (merging.empty()) {
+  if (merging.empty() && pack_is_due) {
     const bool short_of_room = kept_bytes() + 2 * options.pack_bytes > options.max_bytes;
     merging = short_of_room ? packs_to_merge_now(movable_loads(), pack_tokens)
                             : packs_to_merge(movable_loads(), pack_tokens, kMergedAtOnce);
@@ -186,6 +216,11 @@ void Replicator::Parts::commit(Stream stream) {
     release_failed();
   }
   open.reset();
+}
+
+void Replicator::Parts::end_pack(Stream stream) {
+  steps = 0;
+  if (open) commit(stream);
 }
 
 }  // namespace aqua::kv_stream

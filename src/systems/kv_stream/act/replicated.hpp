@@ -56,14 +56,25 @@ struct Replicator::Parts {
   // the budget. Returns the tokens.
   std::uint32_t send(SequenceId sequence, TokenSpan span, Stream stream, std::size_t& budget,
                      bool merges = false);
-  // What is missing, then packs that are to be merged.
-  void work_behind(Stream stream);
+  // What a step has written waits in the cache, unless it is worth a copy of its own.
+  void offer(const WrittenTokens& written, Stream stream);
+  // Gathers what waits. Whatever there is no room for is missing from then on.
+  void gather_waiting(SequenceId sequence, Stream stream);
+  void gather_waiting(Stream stream);
+  [[nodiscard]] std::uint64_t waiting_tokens() const;
+  // The first tokens that nobody has and that wait for no pack. Empty: there are none.
+  [[nodiscard]] TokenSpan missing(SequenceId sequence) const;
+  // What is missing, then packs that are to be merged: those are looked for once a pack, as there
+  // are no others before.
+  void work_behind(Stream stream, bool pack_is_due);
   bool merge(Stream stream, std::size_t& budget);
   // As the book's, but for packs that a sequence without blocks needs: nothing of those is moved,
   // since they could not be given back.
   [[nodiscard]] std::vector<PackLoad> movable_loads() const;
   [[nodiscard]] bool open_pack(bool merges);
   void commit(Stream stream);
+  // The pack that is due, if there is any; the next one gets as many steps again.
+  void end_pack(Stream stream);
   [[nodiscard]] std::size_t kept_bytes() const;
   [[nodiscard]] bool works() const { return !sealed && segments.status().connected; }
 
@@ -75,7 +86,11 @@ struct Replicator::Parts {
   ReplicaBook book;
   std::map<SequenceId, Sequence> sequences{};
   std::optional<OpenPack> open{};
-  std::uint32_t open_steps = 0;
+  std::uint32_t steps = 0;  // since the last pack was due
+  // Tokens of steps with few of a sequence, from these positions on: they are gathered together,
+  // with one copy a sequence, when their pack is due. Until then they would be lost with the
+  // process in a pack, too.
+  std::map<SequenceId, std::uint32_t> waiting{};
   std::map<PackId, std::size_t> committing{};  // their capacity
   std::vector<PackId> failed{};                // whose segments are to be released
   struct Kept {

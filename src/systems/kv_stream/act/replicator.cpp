@@ -91,16 +91,17 @@ Result<Ticket> Replicator::step(std::span<const WrittenTokens> written, Stream s
   for (const WrittenTokens& each : written) parts_->note(each);
   parts_->drop_dead();
   if (parts_->works()) {
-    std::size_t all = SIZE_MAX;  // what the step has computed is copied in any case
-    bool long_one = false;
+    bool due = ++parts_->steps >= parts_->options.pack_steps;
     for (const WrittenTokens& each : written) {
-      const TokenSpan span{each.first, parts_->book.tokens(each.sequence)};
-      long_one = long_one || span.count() > parts_->options.lag_tokens;
-      (void)parts_->send(each.sequence, span, stream, all);
+      due = due || each.ids.size() > parts_->options.lag_tokens;
+      parts_->offer(each, stream);
     }
-    parts_->work_behind(stream);
-    if (parts_->open && (++parts_->open_steps >= parts_->options.pack_steps || long_one))
-      parts_->commit(stream);
+    due = due || parts_->waiting_tokens() >= parts_->pack_tokens;
+    if (due) parts_->gather_waiting(stream);
+    parts_->work_behind(stream, due);
+    if (due) parts_->end_pack(stream);
+  } else {
+    parts_->waiting.clear();  // it is missing, whatever blocks it is in when that can be copied
   }
   for (const WrittenTokens& each : written)
     parts_->counted.steps_unprotected += is_protected(each.sequence) ? 0U : 1U;
@@ -110,8 +111,9 @@ Result<Ticket> Replicator::step(std::span<const WrittenTokens> written, Stream s
 Result<void> Replicator::flush(Stream stream) {
   hear();
   if (!parts_->works()) return {};
-  parts_->work_behind(stream);
-  if (parts_->open) parts_->commit(stream);
+  parts_->gather_waiting(stream);
+  parts_->work_behind(stream, true);
+  parts_->end_pack(stream);
   parts_->copies.clear();
   return {};
 }
@@ -119,10 +121,12 @@ Result<void> Replicator::flush(Stream stream) {
 void Replicator::without_blocks(std::uint64_t sequence) {
   const auto found = parts_->sequences.find(sequence);
   if (found != parts_->sequences.end()) found->second.blocks.clear();
+  parts_->waiting.erase(sequence);
 }
 
 void Replicator::finish(std::uint64_t sequence) {
   parts_->sequences.erase(sequence);
+  parts_->waiting.erase(sequence);
   parts_->book.finish(sequence);
   parts_->drop_dead();
 }

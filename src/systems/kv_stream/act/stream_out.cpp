@@ -24,6 +24,14 @@ Result<void> StreamOut::Parts::open(const std::vector<Route>& routes, const std:
   return {};
 }
 
+Result<void> StreamOut::Parts::check_blocks(BlockList list) const {
+  AQUA_TRY(layout.check(list));
+  const std::uint64_t room = list.size() * std::uint64_t{layout.spec().axes.tokens.count};
+  if (tokens <= room) return {};
+  return Error{Code::invalid_argument, concat("stream_out: sequence ", note.sequence, ": ", tokens,
+                                              " tokens in ", list.size(), " blocks")};
+}
+
 Result<void> StreamOut::Parts::check_recalled() const {
   if (!recalled) return {};
   return Error{Code::cancelled, concat("sequence ", note.sequence, " was taken back")};
@@ -91,16 +99,28 @@ Result<bool> StreamOut::landed() const {
   return landed;
 }
 
+Result<void> StreamOut::set_blocks(BlockList blocks) {
+  AQUA_TRY(parts_->check_recalled());
+  if (!parts_->blocks.empty())
+    return Error{Code::failed_precondition,
+                 concat("set_blocks: sequence ", parts_->note.sequence, " has blocks")};
+  AQUA_TRY(parts_->check_blocks(blocks));
+  parts_->blocks.assign(blocks.begin(), blocks.end());
+  return {};
+}
+
 Result<void> StreamOut::layer(unsigned layer, Stream stream) {
   if (layer >= parts_->given.size() || parts_->given[layer])
     return Error{Code::invalid_argument,
                  concat("layer ", layer, ": ",
                         layer < parts_->given.size() ? "it was given before" : "there is none")};
   AQUA_ASSIGN(const bool room, ready());
-  if (!room || parts_->finished)
+  if (!room || parts_->finished || parts_->blocks.empty())
     return Error{Code::failed_precondition,
                  concat("layer ", layer, " of sequence ", parts_->note.sequence, ": ",
-                        room ? "it is finished" : "a receiver has no room for it yet")};
+                        !room              ? "a receiver has no room for it yet"
+                        : parts_->finished ? "it is finished"
+                                           : "it has no blocks yet")};
   bool is_first = true;
   for (const Parts::Way& way : parts_->ways) {
     for (const ShardPiece& piece : way.pieces) {

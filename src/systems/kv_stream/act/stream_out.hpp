@@ -20,13 +20,14 @@ struct StreamOut::Parts {
     std::vector<ShardPiece> pieces{};
   };
 
-  Parts(std::shared_ptr<Outbox> over, StreamNote says, const StreamOutOptions& options,
-        unsigned layers)
+  Parts(std::shared_ptr<Outbox> over, const Layout& of, StreamNote says,
+        const StreamOutOptions& options)
       : outbox(std::move(over)),
+        layout(of),
         note(std::move(says)),
         blocks(options.blocks.begin(), options.blocks.end()),
         tokens(options.tokens),
-        given(layers, false) {}
+        given(of.layers(), false) {}
 
   // Asks for room at the other end of each route. After an error nothing is left of it.
   [[nodiscard]] Result<void> open(const std::vector<Route>& routes, const std::string& to);
@@ -41,9 +42,13 @@ struct StreamOut::Parts {
   void recall_unless_refused(const Error& error, bool is_first);
   void forget();
 
+  // Whether the sequence fits these.
+  [[nodiscard]] Result<void> check_blocks(BlockList list) const;
+
   const std::shared_ptr<Outbox> outbox;
+  const Layout& layout;
   const StreamNote note;
-  const std::vector<std::uint32_t> blocks;
+  std::vector<std::uint32_t> blocks;  // none: they are not known yet
   const std::uint32_t tokens;
   std::vector<Way> ways{};
   std::vector<Ticket> copies{};  // out of the blocks

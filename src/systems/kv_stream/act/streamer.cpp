@@ -181,18 +181,16 @@ Result<Streamer> Streamer::create(Carrier& carrier, const Layout& layout,
 
 Result<StreamOut> Streamer::stream_out(const StreamOutOptions& options) {
   AQUA_ASSIGN(const StreamPeer* const group, parts_->find(options.to));
-  AQUA_TRY(parts_->layout.check(options.blocks));
-  if (options.tokens == 0 || options.tokens > parts_->room(options.blocks.size()))
-    return refusal(
-        concat("stream_out: ", options.tokens, " tokens in ", options.blocks.size(), " blocks"));
+  if (options.tokens == 0) return refusal("stream_out: no tokens");
   if (options.attempt == 0 || options.attempt > kMostAttempt)
     return refusal(concat("stream_out: attempt ", options.attempt, ", of 1 to ", kMostAttempt));
-  auto out = std::make_unique<StreamOut::Parts>(parts_->outbox,
+  auto out = std::make_unique<StreamOut::Parts>(parts_->outbox, parts_->layout,
                                                 StreamNote{.agreement = group->agreement_out,
                                                            .from = parts_->own,
                                                            .sequence = options.sequence,
                                                            .attempt = options.attempt},
-                                                options, parts_->layout.layers());
+                                                options);
+  if (!options.blocks.empty()) AQUA_TRY(out->check_blocks(options.blocks));
   AQUA_TRY(out->open(group->out, group->name));
   return StreamOut(std::move(out));
 }

@@ -81,6 +81,17 @@ aqua_error* aqua_stream_out_ready(aqua_stream_out out, int* ready) {
   });
 }
 
+aqua_error* aqua_stream_out_set_blocks(aqua_stream_out out, const uint32_t* blocks,
+                                       size_t block_count) {
+  return call([&]() -> Result<void> {
+    constexpr const char* what = "aqua_stream_out_set_blocks";
+    AQUA_ASSIGN(const auto object, stream_outs().use(what, out.id));
+    AQUA_ASSIGN(const auto given,
+                to_block_list(what, object->held->of.layout, blocks, block_count));
+    return use_stream_out(what, out, [&](StreamOut& used) { return used.set_blocks(given); });
+  });
+}
+
 aqua_error* aqua_stream_out_layer(aqua_stream_out out, uint32_t layer, aqua_stream stream) {
   return call([&] {
     return use_stream_out("aqua_stream_out_layer", out,

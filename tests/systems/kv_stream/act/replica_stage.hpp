@@ -105,6 +105,16 @@ class ReplicaStage {
                                            .sampler = sampler};
     return replicator_->step({&written, 1}, stream_);
   }
+  // The same, where the sampler has no state.
+  [[nodiscard]] Result<Ticket> generate(std::uint64_t sequence, const Ids& ids,
+                                        std::uint32_t first) {
+    compute(sequence, ids, first);
+    const kv_stream::WrittenTokens written{.sequence = sequence,
+                                           .blocks = blocks_[sequence],
+                                           .first = first,
+                                           .ids = std::span(ids).subspan(first)};
+    return replicator_->step({&written, 1}, stream_);
+  }
   // Until the keeper has as much of it; what found no segment ready is copied once one is.
   void await(std::uint64_t sequence, std::uint32_t tokens) {
     succeeds(replicator_->flush(stream_));

@@ -86,6 +86,25 @@ TEST_F(TwoToOne, WithoutRoomNothingIsStreamed) {
   EXPECT_EQ(pair_.receive(1, 8, 1), 0U);
 }
 
+TEST_F(TwoToOne, RoomIsThereBeforeBlocksAre) {
+  pair_.admit(1);
+  std::vector<StreamOut> outs;
+  for (auto& rank : pair_.senders)
+    outs.push_back(sure(rank->streamer.stream_out({.sequence = 1, .to = "decode", .tokens = 8})));
+  EXPECT_TRUE(sure(outs[0].ready()));
+  const auto code = [](const Result<void>& result) { return result.error().code; };
+  EXPECT_EQ(code(outs[0].layer(0, first_.stream())), Code::failed_precondition) << "no blocks";
+  const std::vector<std::uint32_t> few{1}, twice{1, 1}, blocks = first_.blocks_for(8);
+  EXPECT_EQ(code(outs[0].set_blocks(few)), Code::invalid_argument);
+  EXPECT_EQ(code(outs[0].set_blocks(twice)), Code::invalid_argument);
+  EXPECT_EQ(code(outs[0].set_blocks({})), Code::invalid_argument);
+  for (std::size_t i = 0; i < outs.size(); ++i)
+    sure(outs[i].set_blocks(pair_.senders[i]->blocks_for(8)));
+  EXPECT_EQ(code(outs[0].set_blocks(blocks)), Code::failed_precondition) << "it has blocks";
+  pair_.send(outs, 8, 1);
+  EXPECT_EQ(pair_.receive(1, 8, 1), 0U);
+}
+
 TEST_F(TwoToOne, AReceiverThatTakesNothingDelaysNoBlock) {
   pair_.admit(1);
   auto outs = pair_.begin(1, 8);
