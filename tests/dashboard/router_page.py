@@ -20,7 +20,7 @@ PROMPT = "a long story"
 class RouterRig:
     """A router that wants tokens, or none, and engines a and b. Everything ends with close()."""
 
-    def __init__(self, *engines: list[str], guarded: bool = True):
+    def __init__(self, *engines: list[str], guarded: bool = True, more: tuple[str, ...] = ()):
         self._folder = tempfile.TemporaryDirectory(prefix="aqua-router-page-")
         self._children: list[subprocess.Popen] = []
         self._replies: list = []
@@ -28,7 +28,8 @@ class RouterRig:
         self.engines = {name: self._start(options.simulator, *words)[1] for name, words in zip("ab", engines)}
         named = [word for name, url in self.engines.items() for word in ("--engine", f"{name}={url}")]
         guard = ["--tokens", self._token_file()] if guarded else []
-        self.router, self.page = self._start(options.router, "--listen", "127.0.0.1:0", "--health", "100", *guard, *named)
+        self.router, self.page = self._start(options.router, "--listen", "127.0.0.1:0", "--health", "100", *guard, *named,
+                                             *more)
 
     def _token_file(self) -> str:
         return str(pathlib.Path(self._folder.name, "tokens"))
@@ -89,8 +90,8 @@ class RouterPage(Page):
             self.skipTest("--router and --simulator name no programs")
         self.media()
 
-    def rig_of(self, *engines, guarded=True):
-        self.rig = RouterRig(*engines, guarded=guarded)
+    def rig_of(self, *engines, guarded=True, more=()):
+        self.rig = RouterRig(*engines, guarded=guarded, more=more)
         self.addCleanup(self.rig.close)
 
     def look(self):
@@ -113,10 +114,12 @@ class RouterPage(Page):
         self.assertEqual(self.texts("#engines tr td:nth-child(1)"), ["a", "b"])
         self.assertEqual(self.texts("#last tr td:nth-child(4)"), [to])
         self.assertEqual(self.texts("#last tr td:nth-child(5)"), ["tokens"])
+        self.assertEqual(self.texts("#last tr td:nth-child(8)"), ["an operator ordered it"])
         self.until(lambda: self.texts("#requests tr td:nth-child(2)") == [to])
         self.assertEqual(self.texts("#moves tr td:nth-child(2)"), ["0", "1"])
         self.assertEqual(self.find("#model").text, "simulated")
         self.assertFalse(self.find("#no-last").is_displayed())
+        self.assertFalse(self.find("#lent").is_displayed(), "it was told of no coordinator")
 
     def test_says_why_a_move_failed(self):
         self.rig_of(["--most", "1"], ["--most", "1"])
@@ -128,8 +131,14 @@ class RouterPage(Page):
         self.rig.move()
         self.until(lambda: self.texts("#moves tr td:nth-child(5)") == ["", "no_room 1"])
         self.assertEqual(self.texts("#moves tr td:nth-child(4)"), ["0", "1"])
-        self.assertIn(f"engine {to}", self.texts("#last tr td:nth-child(8)")[0])
+        self.assertIn(f"engine {to}", self.texts("#last tr td:nth-child(9)")[0])
         self.assertIn(f"engine {to}", self.texts("#requests tr td:nth-child(5)")[0])
+
+    def test_leads_to_where_lent_memory_is_shown(self):
+        self.rig_of([], [], more=("--coordinator-page", "http://127.0.0.1:7070/"))
+        self.look()
+        self.assertTrue(self.find("#lent").is_displayed())
+        self.assertEqual(self.find("#coordinator").get_attribute("href"), "http://127.0.0.1:7070/")
 
     def test_shows_nothing_without_a_token_and_says_why_one_is_refused(self):
         self.rig_of([], [])

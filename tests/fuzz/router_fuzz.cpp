@@ -41,6 +41,13 @@ void check_event(Dialect dialect, const std::string& data, std::uint64_t had) {
   const auto event = parse_token_event(dialect, data, had);
   if (!event.ok()) return require(event.error().code == aqua::Code::data_loss);
   require(event->ids.size() <= event->count || event->ids.empty());
+  // Where it says that its tokens are elsewhere, they are none.
+  PieceMaker maker(3, had);
+  const auto piece = maker.feed(event->ids, event->count, event->text, event->finish, event->place);
+  const Place place = event->place.value_or(Place{3, had});
+  require(piece.ok() ==
+          (place.turn == 3 && place.position == had && event->count <= UINT64_MAX - had));
+  require(!piece.ok() || !*piece || ((*piece)->position == had && (*piece)->ids == event->ids));
   const Heading heading{.id = "x", .model = data, .tell_ids = true};
   const std::string told = piece_event(heading, event->text, event->ids, event->finish);
   require(Json::accept(told.substr(6)));

@@ -81,6 +81,8 @@ an engine dies. Runs until SIGTERM, which lets answers end. docs/operate/router.
             "who may, as of aqua-coordinator token; without it everybody on this machine")
       .flag("--open", options.server.gate.open,
             "lets everybody in from other machines too, without tokens")
+      .text("--coordinator-page", options.server.coordinator_page, "URL",
+            "of the coordinator's page, where lent memory is shown: the router's own links there")
       .number("--connections", options.server.connections, 1, 65536, "N",
               "at one time, each with a thread; more get a 503")
       .number("--max-rate", options.server.gate.quota.rate, 1, 1'000'000, "N",
@@ -116,6 +118,10 @@ Result<RouterOptions> parse_router_options(std::span<const std::string_view> arg
   AQUA_TRY(line.parse(arguments));
   AQUA_TRY(read_engines(options));
   AQUA_TRY(read_listen(options));
+  // A browser would run other kinds of addresses as scripts.
+  const std::string& page = options.server.coordinator_page;
+  if (!page.empty() && !page.starts_with("http://") && !page.starts_with("https://"))
+    return wrong("--coordinator-page", concat(report::shown(page), ": expected http(s)://…"));
   return options;
 }
 

@@ -37,13 +37,13 @@ def disturb(setup, router, engines, watch):
     """What pauses the moves by KV made that were ordered; None where there are none."""
     pauses = None
     await_true("the clients are there", lambda: len(router.requests()) >= setup.options.clients)
-    watch.mark("engine a is drained", "engine a drains")
+    watch.mark("engine a is drained")
     router.order("engines/a/drain")
     await_true("engine a is empty", lambda: router.engines()["a"]["requests"] == 0)
     router.order("engines/a/drain", method="DELETE")
     draw = random.Random(1)
     for kind in setup.kind.moves:
-        watch.mark(f"answers are moved by order, by {kind}", "ordered")
+        watch.mark(f"answers are moved by order, by {kind}")
         enough = router.moves()[f"{kind} done"] + setup.options.moves
         watched = Pauses(router, engines) if kind == "kv" else None
 
@@ -56,10 +56,10 @@ def disturb(setup, router, engines, watch):
         await_true(f"{setup.options.moves} have moved", moved, 600)
         pauses = watched.end() if watched else pauses
     victim = max(router.engines().values(), key=lambda engine: engine["requests"])["name"]
-    watch.mark(f"engine {victim} is killed", f"engine {victim} is dead")
+    watch.mark(f"engine {victim} is killed")
     engines[victim].stop()
     await_true("the router knows", lambda: router.state(victim) == "down")
     engines[victim] = setup.pool_engine(victim, "--coordinator", setup.address, port=engines[victim].port())
     await_true("another is up in its place", lambda: router.state(victim) == "up")
-    watch.mark(f"engine {victim} is up again", "packing")
+    watch.mark(f"engine {victim} is up again")
     return pauses

@@ -100,6 +100,10 @@ class Router(Child):
     def requests(self):
         return json.loads(call(self.url + "/admin/v1/requests"))["requests"]
 
+    def last_moves(self):
+        """The latest first."""
+        return json.loads(call(self.url + "/admin/v1/moves"))["last"]
+
     def order(self, path, body=None, method="POST"):
         """False: it cannot be now."""
         try:

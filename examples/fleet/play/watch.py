@@ -34,20 +34,36 @@ class Sampler:
             raise Failure(f"the router could not be looked at to the end: {self.fault!r}")
 
 
+# What the router says of why a move was ordered, as people say it.
+CAUSES = {"operator": "ordered", "drains": "its engine drains", "overload": "its engine is full",
+          "balances": "its engine has more load", "empties": "its engine can be emptied",
+          "completes": "it fills an engine", "fills_gap": "it fills an engine", "beside_large": "it fits beside a large one",
+          "makes_room": "a larger one needs the place"}
+NO_MOVE = "continued elsewhere, without a move"
+
+
 class Watch(Sampler):
     def __init__(self, router):
-        self.router, self.why = router, "packing"
+        self.router = router
         self.at = {}
+        self.told = {}  # the last move of each request that was told
         self.samples = []  # [when, {engine: requests}]
         self.marks = []  # [when, what was done]
         self.moved = []  # [when, request, from, to, tokens, why]
         super().__init__()
 
-    def mark(self, what, why):
-        """Something is done; what moves from now on moves for this."""
+    def mark(self, what):
         show(what)
         self.marks.append([self.now(), what])
-        self.why = why
+
+    def cause(self, name, engine):
+        """Of the request's move there, if one was done: an engine that dies has its requests continued without."""
+        for move in self.router.last_moves():
+            is_new = move["number"] > self.told.get(name, 0)
+            if is_new and move["request"] == name and move["to"] == engine and move["end"] == "done":
+                self.told[name] = move["number"]
+                return CAUSES.get(move["cause"], move["cause"])
+        return NO_MOVE
 
     def look(self):
         now, held = self.now(), collections.Counter()
@@ -58,8 +74,9 @@ class Watch(Sampler):
             held[engine] += 1
             before, self.at[name] = self.at.get(name), engine
             if before and before != engine:
-                self.moved.append([now, name, before, engine, request["tokens"], self.why])
-                show(f"{name[:13]} {before} -> {engine} at {request['tokens']} tokens: {self.why}")
+                why = self.cause(name, engine)
+                self.moved.append([now, name, before, engine, request["tokens"], why])
+                show(f"{name[:13]} {before} -> {engine} at {request['tokens']} tokens: {why}")
         self.samples.append([now, dict(held)])
 
 

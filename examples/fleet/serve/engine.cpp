@@ -296,7 +296,11 @@ void Engine::pace() {
 void Engine::say(const Sequence& sequence, std::size_t at, std::string_view finish) const {
   // With its prompt: of an answer that came by tokens it has the beginning.
   const auto known = std::span(sequence.tokens).first(at + 1);
-  sequence.out->say_token(known.back(), last_text(model_, known), finish);
+  sequence.out->say_token({.token = known.back(),
+                           .text = last_text(model_, known),
+                           .finish = finish,
+                           .turn = sequence.name.turn,
+                           .position = at - sequence.prompt});
 }
 
 void Engine::speak(SequenceId id, Token token) {

@@ -35,14 +35,13 @@ class Outbox {
     ended_ = ended_ || last;
     changed_.notify_all();
   }
-  // An answer's token, what it adds to the answer's text and, of the last one, why it is that.
-  void say_token(Token token, std::string_view text, std::string_view finish) {
+  void say_token(const Said& said) {
     const std::lock_guard lock(mu_);
-    events_ += token_event(token, text, finish);
-    whole_.tokens.push_back(token);
-    whole_.text += text;
-    whole_.finish = finish;
-    ended_ = ended_ || !finish.empty();
+    events_ += token_event(said);
+    whole_.tokens.push_back(said.token);
+    whole_.text += said.text;
+    whole_.finish = said.finish;
+    ended_ = ended_ || !said.finish.empty();
     changed_.notify_all();
   }
   // It ends in the middle: what was asked for cannot be.

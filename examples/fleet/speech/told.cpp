@@ -18,14 +18,15 @@ std::string move_event(Json told) {
 
 }  // namespace
 
-std::string token_event(Token token, std::string_view text, std::string_view finish) {
-  std::string event =
-      event_of({{"choices",
-                 {{{"index", 0},
-                   {"text", text},
-                   {"token_ids", {token}},
-                   {"finish_reason", finish.empty() ? Json(nullptr) : Json(finish)}}}}});
-  if (!finish.empty()) event += "data: [DONE]\n\n";
+std::string token_event(const Said& said) {
+  Json told{{"choices",
+             {{{"index", 0},
+               {"text", said.text},
+               {"token_ids", {said.token}},
+               {"finish_reason", said.finish.empty() ? Json(nullptr) : Json(said.finish)}}}}};
+  if (said.turn > 0) told["aqua"] = {{"turn", said.turn}, {"position", said.position}};
+  std::string event = event_of(told);
+  if (!said.finish.empty()) event += "data: [DONE]\n\n";
   return event;
 }
 

@@ -16,9 +16,16 @@
 
 namespace aqua::fleet {
 
-// `text`: what it adds to the answer's. `finish` "": it goes on. The last one is followed by
-// [DONE].
-[[nodiscard]] std::string token_event(Token token, std::string_view text, std::string_view finish);
+// A token of an answer.
+struct Said {
+  Token token = 0;
+  std::string_view text{};           // what it adds to the answer's
+  std::string_view finish{};         // why it is the last; "": the answer goes on
+  migration::Turn turn = 0;          // of its attempt; 0: that has no name, and no place is told
+  migration::Position position = 0;  // in the answer
+};
+// The last one is followed by [DONE].
+[[nodiscard]] std::string token_event(const Said& said);
 [[nodiscard]] std::string error_event(std::string_view why);
 
 // The destination keeps room for so many tokens.

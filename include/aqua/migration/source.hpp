@@ -50,7 +50,9 @@ enum class SourceEvent : std::uint8_t {
   destination_died,
   router_died,
   timed_out,  // the move, by whoever has a clock
-  lost,       // the scheduler sent it out, or its KV was lost
+  // The scheduler sent it out, or its KV was lost. Scheduler::lost() would end a hold: an engine
+  // that was ordered to close tells the scheduler of a loss only with `release`.
+  lost,
   cancelled,  // its client is gone
   ended,      // its answer has come to its end
 };

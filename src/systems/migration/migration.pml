@@ -1,7 +1,8 @@
 /* One move of one request, as SPIN checks it: the tables of docs/engine/migration.md, with a source,
  * a destination, a router, and a third engine that computes anew. One fault at any step: a crash of
  * source, destination or router, a source or a destination that is taken for dead and is not, a
- * client that goes, a move that the router gives up.
+ * client that goes, a move that the router gives up, a destination that fails or gives up, a source
+ * whose KV is lost. An answer that has outgrown its room stays.
  *
  *   scripts/model-check     checks it, and that each of the mutations below is found
  *
@@ -11,12 +12,13 @@
  *   - where no step is left, no room is taken on either side, no parcel is left, and the client has
  *     all, unless it is gone
  *
- * Abstractions: rounds of copies are one step; a copy is complete or not there. A source that waits
+ * Abstractions: rounds of copies, or of ids that are told and computed ahead, are one step, so that
+ * a move by KV and one by tokens are the same; a copy is complete or not there. A source that waits
  * for others is told that it takes too long when nothing else can happen. A new router begins with
  * cancelling what its predecessor's clients asked for.
  *
  * Mutations (-DNAME), each a bug that was thought of: GOES_ON_UNASKED, SPEAKS_UNASKED, OLD_TURN_PASSES,
- * TURN_KEPT, FREES_TOO_EARLY, DEAD_MAY_CONFIRM, NO_SWEEP, ROOM_KEPT, LATE_AWAITED.
+ * TURN_KEPT, FREES_TOO_EARLY, DEAD_MAY_CONFIRM, NO_SWEEP, ROOM_KEPT, LATE_AWAITED, LOSS_ENDS_HOLD.
  */
 #define N 2 /* tokens; the end of the stream has position N */
 
@@ -86,6 +88,21 @@ inline s_gives_up(tells) {
   fi
 }
 
+/* Its KV is gone, and it is computed again. Before the hold it goes on; once it is held it says nothing
+ * until it is told who is to speak. What was on its way may be complete all the same. */
+inline s_loses() {
+#ifdef LOSS_ENDS_HOLD
+  s_held = false;
+#endif
+  if
+  :: s == reserving || s == copying || s == holding -> withdraw(); s_stays(); from_s!report
+  :: s == closing ->
+     if :: parcel == p_open -> parcel = p_none :: true -> skip fi;
+     s = asking; from_s!ask
+  :: else -> skip
+  fi
+}
+
 active proctype Source() {
   byte t, from;
   mtype what;
@@ -109,6 +126,8 @@ end_s:
   :: atomic { s_up && s == reserving -> s = stays; from_s!report }
   :: atomic { s_up && s == copying -> s = holding }
   :: atomic { s_up && s == holding -> s = closing; s_held = true; note = s_known }
+  /* It is held with more than there is room for. */
+  :: atomic { s_up && s == holding -> withdraw(); s_stays(); from_s!report }
   :: atomic { s_up && s == closing && parcel == p_open -> parcel = p_closed }
   :: atomic { s_up && s == closing && parcel != p_open ->
        s = handed;
@@ -142,6 +161,9 @@ inline d_free() {
   d_speaks = false; d = freed;
   if :: parcel == p_taken || parcel == p_closed -> parcel = p_none :: else -> skip fi
 }
+/* The landing fails, or it has waited for too long. */
+inline d_fails() { d_free(); from_d!failed, 0 }
+
 active proctype Destination() {
   byte t, from;
   mtype what;
@@ -344,6 +366,8 @@ active proctype Fault() {
               r = moving; tell_s(router_died, 0, 0); tell_d(router_died, 0, 0); all_cancelled() }
   :: atomic { client && next <= N -> all_cancelled() }
   :: atomic { r == moving -> tell_s(hurry, 0, 0) }
+  :: atomic { s_up && s_has -> s_loses() }
+  :: atomic { d_up && (d == room || d == landing || d == ready) -> d_fails() }
   :: true -> skip
   fi
 }

@@ -12,14 +12,13 @@
 
 #include "tests/coordinator/daemon_process.hpp"
 #include "tests/examples/fleet/four_engines.hpp"
+#include "tests/examples/fleet/one_move.hpp"
 
 namespace aqua::fleet::test {
 namespace {
 
 using aqua::testing::DaemonProcess;
-using router::test::ask;
 using router::test::becomes;
-using router::test::request_of;
 
 struct Death {
   const char* who;  // "source", "destination"
@@ -38,15 +37,6 @@ void PrintTo(const Death& death, std::ostream* out) {
   *out << name_of(death);
 }
 
-const std::vector<std::string> kPace{"--iteration-ms", "5"};
-
-std::vector<std::string> armed(const char* step, int signal) {
-  std::vector<std::string> line = kPace;
-  line.insert(line.end(), {"--die-at", step});
-  if (signal == SIGSTOP) line.emplace_back("--stop");
-  return line;
-}
-
 class DeathInAMove : public ::testing::TestWithParam<Death> {};
 
 TEST_P(DeathInAMove, NoTokenIsLostOrDoubledAndNothingIsLeft) {
@@ -61,23 +51,7 @@ TEST_P(DeathInAMove, NoTokenIsLostOrDoubledAndNothingIsLeft) {
                                  : kPace);
   const FleetEngine c(keeper, "engine-c", kPace);
   const RouterProcess router({a.url(), b.url(), c.url()});
-  for (const char* other : {"b", "c"})  // so that it begins on a
-    ASSERT_EQ(router.order(std::string("/admin/v1/engines/") + other + "/drain"), 200);
-  const auto prompt = prompt_of(7);
-  bool moved = false;
-  const Answer answer =
-      ask(router.url(), request_of(prompt, 7, 300), "/v1/completions", [&](const Answer& so_far) {
-        if (so_far.ids.size() < 20 || std::exchange(moved, true)) return true;
-        for (const char* other : {"b", "c"}) {
-          EXPECT_EQ(router.order(std::string("/admin/v1/engines/") + other + "/drain", "", true),
-                    200);
-        }
-        EXPECT_EQ(router.engine("a").at("requests"), 1);
-        EXPECT_TRUE(move_the_only_one(router));
-        return true;
-      });
-  EXPECT_EQ(answer, reference_answer(prompt, 7, 300)) << answer.error;
-  EXPECT_TRUE(moved);
+  expect_right_though_it_moves(router, {"b", "c"});
   FleetEngine& dead = source ? a : b;
   EXPECT_TRUE(becomes([&] { return router.engine(source ? "a" : "b").at("state") == "down"; }))
       << "it came to this step";

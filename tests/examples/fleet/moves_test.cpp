@@ -217,7 +217,7 @@ TEST(FleetMoves, AnAnswerWithMoreIdsThanANoteCarriesStays) {
   const auto hear = [&](std::string_view data) {
     if (data == "[DONE]") return;
     const Json event = Json::parse(data);
-    if (event.contains("aqua")) {
+    if (!event.contains("choices")) {
       told = event.at("aqua").at("event");
       reason = event.at("aqua").at("reason");
       return;
@@ -263,7 +263,7 @@ TEST(FleetMoves, AnOrderThatComesBehindTheEndOfItsMoveIsVoid) {
   const auto hear = [&](std::string_view data) {
     if (data == "[DONE]") return;
     const Json event = Json::parse(data);
-    if (event.contains("aqua")) return told.push_back(event.at("aqua").at("event"));
+    if (!event.contains("choices")) return told.push_back(event.at("aqua").at("event"));
     ids.push_back(event.at("choices").at(0).at("token_ids").at(0));
     if (ids.size() != 20) return;
     EXPECT_EQ(order({{"order", "resume"}, {"move", 7}}), 200);

@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <cstdlib>
 #include <random>
 #include <thread>
 #include <utility>
 
 #include "tests/examples/fleet/four_engines.hpp"
+#include "tests/examples/fleet/one_move.hpp"
 
 namespace aqua::fleet::test {
 namespace {
@@ -29,29 +29,19 @@ void PrintTo(const RouterDeath& death, std::ostream* out) {
   *out << name_of_death(death);
 }
 
-// The router that dies so, in front of engines a and b.
-RouterProcess dying_router(const std::vector<std::string>& engines, const RouterDeath& death) {
-  ::setenv("AQUA_DIES_AT", death.step, 1);
-  ::setenv("AQUA_DIES_OF", std::to_string(death.signal).c_str(), 1);
-  RouterProcess router(engines, {}, SIZE_MAX, AQUA_DYING_ROUTER_PROGRAM);
-  ::unsetenv("AQUA_DIES_AT");
-  ::unsetenv("AQUA_DIES_OF");
-  return router;
-}
-
 class DeathOfTheRouterInAMove : public ::testing::TestWithParam<RouterDeath> {};
 
 TEST_P(DeathOfTheRouterInAMove, LeavesNothingOrGoesOn) {
   const RouterDeath& death = GetParam();
-  const std::vector<std::string> pace{"--iteration-ms", "5"};
   const Keeper keeper;
-  const FleetEngine a(keeper, "a", pace), b(keeper, "b", pace), beside(keeper, "beside", pace);
+  const FleetEngine a(keeper, "a", kPace), b(keeper, "b", kPace), beside(keeper, "beside", kPace);
   const auto prompt = prompt_of(7);
   const bool killed = death.signal == SIGKILL;
   const std::uint32_t tokens = killed ? 3000 : 300;  // it is to die before the answer ends
   const auto whole = reference_answer(prompt, 7, 300);
   {
-    RouterProcess router = dying_router({a.url(), b.url()}, death);
+    RouterProcess router =
+        dying_router(AQUA_DYING_ROUTER_PROGRAM, {a.url(), b.url()}, death.step, death.signal);
     Answer answer;
     bool moved = false;
     std::jthread client([&] {

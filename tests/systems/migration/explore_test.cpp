@@ -110,6 +110,29 @@ TEST_P(Explored, ADeathBesideAMoveThatTakesTooLong) {
   (void)explore(GetParam(), {.deaths = 1, .timeouts = 1});
 }
 
+TEST_P(Explored, ASourceThatIsSentOutInAMoveLosesNothing) {
+  (void)explore(GetParam(), {.timeouts = 1, .losses = 1});
+  (void)explore(GetParam(), {.deaths = 1, .losses = 1});
+}
+
+// Room for what it has, for one token more, and for so much that it is held before it fills it.
+TEST_P(Explored, AnAnswerThatGrowsWhileItIsCopiedNeverOutgrowsTheRoom) {
+  for (const std::uint32_t room : {5U, 6U, 7U, 8U}) {
+    (void)explore(GetParam(), {.deaths = 1, .room = room});
+    (void)explore(GetParam(), {.failures = 1, .losses = 1, .room = room});
+  }
+}
+
+TEST(EveryWorld, TellsEachMachineEveryEvent) {
+  events_told() = {};
+  (void)explore(Kind::kv, {.deaths = 1});
+  (void)explore(Kind::kv, {.cancels = 1, .timeouts = 1});
+  (void)explore(Kind::tokens, {.failures = 1, .losses = 1, .room = 7});
+  EXPECT_EQ(events_told().source.size(), kSourceEvents.size());
+  EXPECT_EQ(events_told().destination.size(), kDestinationEvents.size());
+  EXPECT_EQ(events_told().router.size(), kRouterEvents.size());
+}
+
 INSTANTIATE_TEST_SUITE_P(Each, Explored, ::testing::Values(Kind::kv, Kind::tokens),
                          ::testing::PrintToStringParamName());
 

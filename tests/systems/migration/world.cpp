@@ -5,28 +5,44 @@
 #include <sstream>
 
 namespace aqua::migration::test {
-World::World(Kind kind, const Budget& allowed)
+EventsTold& events_told() {
+  static EventsTold told;
+  return told;
+}
+
+World::World(Kind by, const Budget& allowed)
     : budget(allowed),
+      kind(by),
       source{.present = true, .speaks = true, .turn = 1, .known = 1, .next = 0},
       leaves(SourceMove::begin(
                  {.prompt_tokens = kPrompt, .computed_tokens = kPrompt, .generated_tokens = 1},
-                 {.kind = kind, .room_tokens = 64, .block_tokens = 2, .little_tokens = 0})
+                 {.kind = by, .room_tokens = allowed.room, .block_tokens = 2, .little_tokens = 0})
                  .value()) {}
 
 // --- what the machines order --------------------------------------------------------------------
 
 void World::source_event(SourceEvent event) {
   if (!leaves) return;
-  const auto tokens = static_cast<std::uint32_t>(kPrompt + source.known);
-  const auto orders = leaves->on(event, tokens);
+  events_told().source.insert(event);
+  const auto orders = leaves->on(event, source_tokens());
   if (!orders.ok()) {
     broken = orders.error().message;
     return;
   }
-  for (const SourceOrder& order : *orders) {
+  carry_out(*orders, event == SourceEvent::held);
+}
+
+// By tokens ids are told; the rest of them crosses with the note.
+void World::carry_out(const std::vector<SourceOrder>& orders, bool is_the_rest) {
+  for (const SourceOrder& order : orders) {
     switch (order.what) {
       case SourceCommand::copy:
-        copies += 1;
+        if (order.range.first + order.range.count > budget.room) broken = "it outgrows its room";
+        if (kind == Kind::kv) {
+          copies += 1;
+        } else if (!is_the_rest && destination_alive) {
+          to_destination.push_back({DestinationEvent::told});
+        }
         break;
       case SourceCommand::hold:
         hold_asked = true;
@@ -34,6 +50,7 @@ void World::source_event(SourceEvent event) {
       case SourceCommand::close:
         parcel = Parcel::closing;
         handed = source.known;
+        if (source_tokens() > budget.room) broken = "it is handed over and outgrows its room";
         break;
       case SourceCommand::withdraw:
         asked_for_room = false;
@@ -64,6 +81,7 @@ void World::destination_event(DestinationEvent event, Turn turn, Position from) 
     from_destination.push_back({RouterEvent::failed});
   }
   if (!comes) return;
+  events_told().destination.insert(event);
   const bool spoke = comes->state() == DestinationState::speaking;
   const auto orders = comes->on(event);
   if (!orders.ok()) {
@@ -84,6 +102,7 @@ void World::destination_event(DestinationEvent event, Turn turn, Position from) 
         break;
       case DestinationCommand::free:
         destination.present = destination.speaks = false;
+        computing = 0;
         // What has crossed to it goes, be it taken or not.
         if (parcel == Parcel::closed || parcel == Parcel::taken) parcel = Parcel::none;
         break;
@@ -91,7 +110,11 @@ void World::destination_event(DestinationEvent event, Turn turn, Position from) 
         from_destination.push_back({RouterEvent::failed});
         break;
       case DestinationCommand::prefill:
+        computing += 1;
+        break;
       case DestinationCommand::tell:
+        if (source_alive) to_source.push_back({SourceEvent::copied});
+        break;
       case DestinationCommand::land:
         break;
     }
@@ -100,6 +123,7 @@ void World::destination_event(DestinationEvent event, Turn turn, Position from) 
 }
 
 void World::router_event(RouterEvent event, Position position) {
+  events_told().router.insert(event);
   const auto orders = routes.on(event, stream, position);
   if (!orders.ok()) {
     broken = orders.error().message;
@@ -180,6 +204,10 @@ void World::generate(Speaker& who) {
   if (who.next == kTokens) return end_of(who);
   who.next += 1;
   who.known = std::max(who.known, who.next);
+  if (&who != &source || !leaves) return;
+  const auto orders = leaves->grew(source_tokens());
+  if (!orders.empty()) events_told().source.insert(SourceEvent::outgrown);
+  carry_out(orders);
 }
 
 void World::end_of(Speaker& who) {
@@ -272,7 +300,8 @@ std::size_t World::hash() const noexcept {
   mix(comes ? static_cast<std::size_t>(comes->state()) : 99);
   mix(static_cast<std::size_t>(routes.state()));
   mix(stream.turn() * 16 + stream.next());
-  mix(static_cast<std::size_t>(parcel) * 8 + static_cast<std::size_t>(copies));
+  mix(static_cast<std::size_t>(parcel) * 64 + static_cast<std::size_t>(copies) * 8 +
+      static_cast<std::size_t>(computing));
   mix(hold_asked * 4U + held * 2U + client);
   for (const auto& one : to_source) mix(static_cast<std::size_t>(one.what));
   for (const auto& one : to_destination) mix(static_cast<std::size_t>(one.what));

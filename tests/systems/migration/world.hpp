@@ -3,11 +3,13 @@
 // third engine that computes anew. The three state machines decide; all else is here as simple as
 // it can be. steps() lists what may happen next; each yields another world.
 //
-// What a world may do besides running on (one death, a client that goes, a move that takes too
-// long, a destination that fails) is in its budget. A world that breaks a rule says so in `broken`.
+// What a world may do besides running on (a death, a client that goes, a move that takes too long
+// for the router or the destination, a destination that fails, a source whose KV is lost) is in its
+// budget. A world that breaks a rule says so in `broken`.
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,7 +30,9 @@ Message take(std::vector<Message>& queue) {
 
 struct Budget {
   int deaths = 0, cancels = 0, timeouts = 0, failures = 0;
-  int suspicions = 0;  // a source that stands still is taken for dead
+  int suspicions = 0;       // a source that stands still is taken for dead
+  int losses = 0;           // its scheduler sends it out, or its KV is lost
+  std::uint32_t room = 64;  // tokens that the destination keeps room for, prompt and answer
   friend bool operator==(const Budget&, const Budget&) = default;
 };
 
@@ -63,6 +67,14 @@ struct ToRouter {
   friend bool operator==(const ToRouter&, const ToRouter&) = default;
 };
 
+// What the machines of any world were told, for tests that ask whether all was tried.
+struct EventsTold {
+  std::set<SourceEvent> source{};
+  std::set<DestinationEvent> destination{};
+  std::set<RouterEvent> router{};
+};
+[[nodiscard]] EventsTold& events_told();
+
 struct World {
   static constexpr Position kTokens = 2;  // then comes the end, as position kTokens
   static constexpr std::uint32_t kPrompt = 4;
@@ -79,6 +91,7 @@ struct World {
   friend bool operator==(const World&, const World&) = default;
 
   Budget budget;
+  Kind kind;
   Speaker source{}, destination{}, other{};  // other: that computes anew
   std::optional<SourceMove> leaves;          // the machines
   std::optional<DestinationMove> comes{};
@@ -86,7 +99,8 @@ struct World {
   StreamFilter stream{};
   bool source_alive = true, destination_alive = true, router_alive = true, client = true;
   bool asked_for_room = true, hold_asked = false, held = false;
-  int copies = 0;
+  int copies = 0;     // of blocks, that are under way to the destination
+  int computing = 0;  // by tokens: what it was told and has not computed yet
   Parcel parcel = Parcel::none;
   Position handed = 0;  // tokens generated, says the note
   std::vector<ToSource> to_source{};
@@ -98,6 +112,10 @@ struct World {
   template <typename Change>
   void add(std::vector<World>& worlds, Change change) const;
   void source_event(SourceEvent event);
+  void carry_out(const std::vector<SourceOrder>& orders, bool is_the_rest = false);
+  [[nodiscard]] std::uint32_t source_tokens() const {
+    return kPrompt + std::uint32_t(source.known);
+  }
   void destination_event(DestinationEvent event, Turn turn = 0, Position from = 0);
   void router_event(RouterEvent event, Position position = 0);
   void deliver_to_source();

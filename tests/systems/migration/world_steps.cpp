@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What may happen next in a world.
+#include <algorithm>
+
 #include "tests/systems/migration/world.hpp"
 
 namespace aqua::migration::test {
@@ -56,13 +58,20 @@ std::vector<World> World::steps() const {
     w.parcel = Parcel::closed;
     w.to_source.insert(w.to_source.begin(), ToSource{SourceEvent::closed});
   });
+  // What a source says comes in its order: the note behind the ids that were told.
+  const bool told = std::ranges::any_of(
+      to_destination, [](const ToDestination& one) { return one.what == DestinationEvent::told; });
   may(destination_alive && parcel == Parcel::closed && comes &&
-          comes->state() == DestinationState::room,
+          comes->state() == DestinationState::room && !told,
       [](World& w) {
         w.parcel = Parcel::taken;
         w.destination_event(DestinationEvent::closed);
       });
-  const bool lands = comes && comes->state() == DestinationState::landing;
+  may(computing > 0, [](World& w) {
+    w.computing -= 1;
+    w.destination_event(DestinationEvent::caught_up);
+  });
+  const bool lands = comes && comes->state() == DestinationState::landing && computing == 0;
   may(lands, [](World& w) { w.destination_event(DestinationEvent::landed); });
   may(comes && !comes->over() && budget.failures > 0, [](World& w) {
     w.budget.failures -= 1;
@@ -90,6 +99,21 @@ std::vector<World> World::steps() const {
     w.budget.timeouts -= 1;
     w.router_event(RouterEvent::timed_out);
   });
+  may(comes && !comes->over() && budget.timeouts > 0, [](World& w) {
+    w.budget.timeouts -= 1;
+    w.destination_event(DestinationEvent::timed_out);
+  });
+  // The source computes it again. Once it is held it is so until it is told who speaks. What is
+  // crossing then is complete or, half of it being gone, never closed.
+  for (const bool cuts : {false, true}) {
+    may(leaves && !leaves->over() && budget.losses > 0 && (!cuts || parcel == Parcel::closing),
+        [cuts](World& w) {
+          w.budget.losses -= 1;
+          if (!w.held) w.hold_asked = false;
+          if (cuts) w.parcel = Parcel::none;
+          w.source_event(SourceEvent::lost);
+        });
+  }
   may(budget.suspicions > 0 && source.present, [](World& w) {
     w.budget.suspicions -= 1;
     w.from_source.push_back({RouterEvent::source_died});
@@ -115,6 +139,7 @@ std::vector<World> World::steps() const {
     w.destination.present = w.destination.speaks = false;
     if (w.asked_for_room) w.asked_for_room = false;
     w.comes.reset();
+    w.computing = 0;
     w.to_destination.clear();
     if (w.parcel == Parcel::taken) w.parcel = Parcel::closed;
     w.from_destination.insert(w.from_destination.begin(), ToRouter{RouterEvent::destination_died});

@@ -251,6 +251,7 @@ TEST(Fleet, AMoveThatIsOverIsShownWithItsReason) {
   EXPECT_EQ(moves[1].why, "engine b: it has no room");
   EXPECT_EQ(moves[1].from, "a");
   EXPECT_EQ(moves[1].to, "b");
+  EXPECT_EQ(moves[1].cause, "operator");
   const Json shown = Json::parse(move_list(fleet->counts().moves, moves));
   EXPECT_EQ(shown.at("moves")[0].at("failed").at("no_room"), 1);
   EXPECT_EQ(shown.at("moves")[0].at("failed").at("died"), 0);

@@ -67,6 +67,18 @@ TEST_F(HostileEngine, ThatSaysAnEventWithoutEndIsCut) {
   expect_fault(router, "more than");
 }
 
+// Such an engine is one of a pool, whose attempts are named: by its positions a token that comes
+// twice, or not at all, is found before it passes.
+TEST_F(HostileEngine, ThatRepeatsOrSkipsATokenEndsItsStreamAndEveryAnswerIsRight) {
+  bad_.be({.pool = R"({"pool":"p","role":"b"})"});
+  for (const auto& [bug, named] : {std::pair{"again", " again; "}, {"skip", "is missing"}}) {
+    bad_.script({}, [bug = bug](std::uint32_t token) { return token == 10 ? bug : ""; });
+    const RouterProcess router({good_.url(), bad_.url()}, {"--policy", "lb"});
+    expect_fault(router, named);
+    EXPECT_GT(router.metric("aqua_router_engine_faults_total", "malformed"), 0);
+  }
+}
+
 TEST_F(HostileEngine, ThatPromisesRoomItLacksGetsNoMoreThanItTakes) {
   const EngineProcess liar({"--speed", "40", "--tells-tokens", "100000000", "--most", "2"});
   const RouterProcess router({good_.url(), liar.url()}, {"--policy", "lb"});

@@ -60,7 +60,9 @@ TEST(KvMoves, WordsAreReadAndTokensAreNone) {
   EXPECT_EQ((*cut)->why, "a?b" + std::string(297, 'x'));
   EXPECT_EQ((*said(R"({"aqua":{"event":"asked"}})"))->what, What::asked);
   EXPECT_EQ((*said(R"({"aqua":{"event":"reported"}})"))->what, What::reported);
-  for (const char* data : {"[DONE]", R"({"choices":[]})", R"({"choices":[{"text":"\"aqua\""}]})"}) {
+  for (const char* data : {"[DONE]", R"({"choices":[]})", R"({"choices":[{"text":"\"aqua\""}]})",
+                           R"({"choices":[],"aqua":{"turn":3,"position":9}})",
+                           R"({"choices" : [],"aqua":{"turn":3,"position":9}})"}) {
     const auto none = said(data);
     ASSERT_TRUE(none.ok()) << data;
     EXPECT_FALSE(*none) << data;

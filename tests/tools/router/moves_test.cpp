@@ -160,6 +160,11 @@ TEST(Moves, ADrainedEngineIsLeftAndComesBack) {
   EXPECT_EQ(answer.ids, expected.ids);
   EXPECT_EQ(router.engine(drained).at("state"), "draining");
   EXPECT_TRUE(becomes([&] { return router.engine(drained).at("requests") == 0; }));
+  for (const Json& move : router.get("/admin/v1/moves").at("last")) {
+    if (move.at("from") == drained) {
+      EXPECT_EQ(move.at("cause"), "drains") << move.dump();
+    }
+  }
   EXPECT_EQ(router.order("/admin/v1/engines/" + drained + "/drain", "", true), 200);
   EXPECT_EQ(router.order("/admin/v1/engines/" + drained + "/drain", "", true), 409);
   EXPECT_EQ(router.engine(drained).at("state"), "up");

@@ -28,5 +28,17 @@ TEST(RouterOptions, WithoutTokensItListensAtLoopbackUnlessToldOtherwise) {
   }
 }
 
+TEST(RouterOptions, TheCoordinatorsPageIsAnAddressThatBrowsersOnlyFollow) {
+  const auto with_page = [](std::string_view page) {
+    const std::array<std::string_view, 4> arguments{"--engine", "a=http://127.0.0.1:1",
+                                                    "--coordinator-page", page};
+    return code_of(parse_router_options(arguments));
+  };
+  for (const char* page : {"http://127.0.0.1:7070/", "https://gpu-1.example/aqua/"})
+    EXPECT_EQ(with_page(page), "ok") << page;
+  for (const char* page : {"javascript:alert(1)", "127.0.0.1:7070", "unix:/run/aqua.sock"})
+    EXPECT_EQ(with_page(page), "invalid_argument") << page;
+}
+
 }  // namespace
 }  // namespace aqua::router

@@ -289,20 +289,5 @@ TEST_P(RandomHistory, TellsEveryPositionOnceAndByWhoKnewTheOthers) {
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomHistory, ::testing::Range(1u, 21u));
 
-TEST(PieceMaker, JoinsTokensUntilTheirTextIsWhole) {
-  PieceMaker maker(3, 10);
-  EXPECT_FALSE(maker.feed({1}, 1, "", ""));
-  const auto joined = maker.feed({2}, 1, "\xc3\xa9", "");
-  ASSERT_TRUE(joined);
-  EXPECT_EQ(joined->turn, 3u);
-  EXPECT_EQ(joined->position, 10u);
-  EXPECT_EQ(joined->ids, (std::vector<TokenId>{1, 2}));
-  EXPECT_TRUE(joined->whole());
-  const auto last = maker.feed({}, 1, "", "stop");
-  ASSERT_TRUE(last);
-  EXPECT_EQ(last->position, 12u);
-  EXPECT_FALSE(last->whole()) << "a token without its id";
-}
-
 }  // namespace
 }  // namespace aqua::router

@@ -27,7 +27,8 @@ namespace aqua::router::test {
 class ScriptedEngine {
  public:
   // Runs before each token is said; what it answers is said in place of the event. "": the token's.
-  // "cut": the connection ends.
+  // "cut": the connection ends. "again": the event before it is said once more. "skip": this token
+  // is left out. Whoever is asked by a named attempt (`aqua`) tells turn and position of each.
   using Hook = std::function<std::string(std::uint32_t token)>;
 
   ScriptedEngine() {
@@ -168,25 +169,31 @@ class ScriptedEngine {
     ++running;
     reply.set_chunked_content_provider(
         "text/event-stream",
-        [hook, request, next = tool::Continuation(request.prompt, request.seed), said = 0U,
+        [hook, request, name = nlohmann::json::parse(http.body).value("aqua", nlohmann::json()),
+         next = tool::Continuation(request.prompt, request.seed), said = 0U, before = std::string(),
          text = tool::Detokenizer()](std::size_t, httplib::DataSink& sink) mutable {
           std::string event = hook ? hook(said) : "";
           if (event == "cut") return false;
-          if (event.empty()) {
-            const auto id = next.next(false);
-            ++said;
-            const bool last = said == request.max_tokens;
-            const nlohmann::json choice{
-                {"text", text.feed(id)},
-                {"token_ids", {id}},
-                {"finish_reason", last ? nlohmann::json("length") : nlohmann::json()}};
-            event = "data: " + nlohmann::json{{"choices", {choice}}}.dump() + "\n\n";
-            if (last) event += "data: [DONE]\n\n";
-            if (!sink.write(event.data(), event.size())) return false;
-            if (last) sink.done();
-            return true;
+          if (event == "again") return sink.write(before.data(), before.size());
+          if (!event.empty() && event != "skip") return sink.write(event.data(), event.size());
+          const bool skips = !event.empty();
+          const auto id = next.next(false);
+          const bool last = ++said == request.max_tokens;
+          const nlohmann::json choice{
+              {"text", text.feed(id)},
+              {"token_ids", {id}},
+              {"finish_reason", last ? nlohmann::json("length") : nlohmann::json()}};
+          nlohmann::json told{{"choices", {choice}}};
+          if (!name.is_null()) {
+            const std::uint64_t position = name.at("answered").get<std::uint64_t>() + said - 1;
+            told["aqua"] = {{"turn", name.at("turn")}, {"position", position}};
           }
-          return sink.write(event.data(), event.size());
+          if (skips) return true;
+          before = "data: " + told.dump() + "\n\n";
+          event = before + (last ? "data: [DONE]\n\n" : "");
+          if (!sink.write(event.data(), event.size())) return false;
+          if (last) sink.done();
+          return true;
         },
         [this](bool) { --running; });
   }

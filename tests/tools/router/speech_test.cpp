@@ -127,6 +127,13 @@ TEST(Dialect, EventsTellIdsTextAndTheEnd) {
   EXPECT_EQ(token->finish, "stop");
   EXPECT_TRUE(parse_token_event(Dialect::vllm, "[DONE]", 0).value().closes);
   EXPECT_EQ(parse_token_event(Dialect::vllm, R"({"choices":[],"usage":{}})", 0).value().count, 0u);
+  EXPECT_FALSE(token->place);
+  const auto placed = parse_token_event(
+      Dialect::vllm,
+      R"({"choices":[{"text":"a","token_ids":[5]}],"aqua":{"turn":3,"position":17}})", 0);
+  ASSERT_TRUE(placed.ok() && placed->place);
+  EXPECT_EQ(placed->place->turn, 3u);
+  EXPECT_EQ(placed->place->position, 17u);
   const auto blind = parse_token_event(Dialect::vllm, R"({"choices":[{"text":"a"}]})", 0);
   EXPECT_EQ(blind->count, 1u);
   EXPECT_TRUE(blind->ids.empty()) << "an engine that tells no ids";
@@ -160,8 +167,13 @@ TEST(Dialect, WhatIsNoEventIsNamed) {
       EXPECT_EQ(event.error().code, Code::data_loss);
     }
   }
-  EXPECT_EQ(parse_token_event(Dialect::vllm, R"({"choices":[{"token_ids":[-4]}]})", 0).error().code,
-            Code::data_loss);
+  for (const char* data : {R"({"choices":[{"token_ids":[-4]}]})", R"({"choices":[{}],"aqua":5})",
+                           R"({"choices":[{}],"aqua":{"turn":3}})",
+                           R"({"choices":[{}],"aqua":{"turn":3,"position":-1}})"}) {
+    const auto event = parse_token_event(Dialect::vllm, data, 0);
+    ASSERT_FALSE(event.ok()) << data;
+    EXPECT_EQ(event.error().code, Code::data_loss) << data;
+  }
 }
 
 TEST(Told, EventsAreOpenAis) {

@@ -2,7 +2,7 @@
 // Piece: some tokens of an answer, as one attempt at it produced them: what may pass to the client
 // at once.
 //
-// Threads: plain data.
+// Threads: plain data; PieceMaker is not thread-safe. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "aqua/migration/move.hpp"
+#include "aqua/migration/stream_filter.hpp"
+#include "aqua/result.hpp"
 
 namespace aqua::router {
 
@@ -33,33 +35,30 @@ struct Piece {
   [[nodiscard]] bool whole() const noexcept { return ids.size() == count; }
 };
 
+// What an engine that tells positions says of where an event's first token is.
+struct Place {
+  Turn turn = kNoTurn;         // the attempt's
+  std::uint64_t position = 0;  // in the answer, from 0
+};
+
 // Makes pieces of what an engine says token by token. Engines hold text back in the middle of a
 // character: tokens without text wait for the next that has some, so that after each piece the text
 // is all of the ids so far. Only there an answer can go on elsewhere: an engine that begins between
 // two ids of one character does not find its text.
 class PieceMaker {
  public:
-  PieceMaker(Turn turn, std::uint64_t from) : turn_(turn), position_(from) {}
+  PieceMaker(Turn turn, std::uint64_t from) : heard_(turn, from) {}
 
-  // `count` is of tokens, told with their ids or not. nullopt: nothing can pass yet.
-  [[nodiscard]] std::optional<Piece> feed(std::vector<TokenId> ids, std::uint64_t count,
-                                          std::string_view text, std::string_view finish) {
-    begun_.ids.insert(begun_.ids.end(), ids.begin(), ids.end());
-    begun_.count += count;
-    if (text.empty() && finish.empty()) return std::nullopt;
-    Piece piece = std::move(begun_);
-    begun_ = {};
-    piece.turn = turn_;
-    piece.position = position_;
-    piece.text = text;
-    piece.finish = finish;
-    position_ += piece.count;
-    return piece;
-  }
+  // `count` is of tokens, told with their ids or not. `place`: where the engine says that they are;
+  // where it has said none so far, they are taken to follow what was fed before. nullopt: nothing
+  // can pass yet. data_loss: they are not the next ones of this attempt, which is over.
+  [[nodiscard]] Result<std::optional<Piece>> feed(std::vector<TokenId> ids, std::uint64_t count,
+                                                  std::string_view text, std::string_view finish,
+                                                  std::optional<Place> place = {});
 
  private:
-  const Turn turn_;
-  std::uint64_t position_;
+  migration::StreamFilter heard_;  // the attempt's own: the position that is to come next
+  bool tells_places_ = false;
   Piece begun_{};
 };
 

@@ -56,15 +56,10 @@ Fleet::~Fleet() {
   threads_.clear();  // joins
 }
 
-void Fleet::order(RequestId id, OrderKind kind, EngineId engine, std::uint64_t plan,
-                  std::uint64_t move, bool by_tokens) {
+void Fleet::order(RequestId id, OrderKind kind, EngineId engine) {
   const Engine* found = find(engine);
-  requests_.at(id).who.mail->post(FleetOrder{.kind = kind,
-                                             .request = id,
-                                             .engine = found == nullptr ? nullptr : found->door,
-                                             .plan = plan,
-                                             .move = move,
-                                             .by_tokens = by_tokens});
+  requests_.at(id).who.mail->post(
+      FleetOrder{.kind = kind, .request = id, .engine = found == nullptr ? nullptr : found->door});
 }
 
 void Fleet::place(RequestId id, EngineId engine) {
@@ -86,12 +81,17 @@ void Fleet::pin(RequestId id, Request& request) {
 
 // By KV, unless `by_tokens`, where the engines can hand it over now.
 void Fleet::order_move(RequestId id, Request& request, EngineId to, std::uint64_t plan,
-                       bool by_tokens) {
+                       std::string_view cause, bool by_tokens) {
   request.to = to;
   request.last_ordered = ++last_move_;
   request.ordered_from = name_of(request.at);
-  order(id, OrderKind::move, to, plan, request.last_ordered,
-        by_tokens || !share_a_pool_now(request.at, to));
+  request.who.mail->post(FleetOrder{.kind = OrderKind::move,
+                                    .request = id,
+                                    .engine = find(to)->door,
+                                    .plan = plan,
+                                    .move = request.last_ordered,
+                                    .by_tokens = by_tokens || !share_a_pool_now(request.at, to),
+                                    .cause = cause});
 }
 
 // Has the packer place it. Nothing has changed after an error.
@@ -196,7 +196,7 @@ void Fleet::keep_in_list(const Request& request, const FleetOrder& order, migrat
                           .why = is_failure(end) ? why : "",
                           .kind = kind,
                           .end = end,
-                          .by_operator = order.plan == 0,
+                          .cause = std::string(order.cause),
                           .took = std::chrono::duration_cast<std::chrono::milliseconds>(took),
                           .at = std::chrono::system_clock::now()});
   if (last_moves_.size() > kLastMoves) last_moves_.pop_back();
@@ -296,7 +296,7 @@ Result<void> Fleet::move(const std::string& name, const std::string& to, bool by
   if (request.at == packing::no_engine) return refuse("it waits for a place");
   if (request.to != packing::no_engine) return refuse("it moves already");
   if (request.at == engine->id) return refuse("it is there");
-  order_move(found->first, request, engine->id, 0, by_tokens);
+  order_move(found->first, request, engine->id, 0, kOperator, by_tokens);
   return {};
 }
 

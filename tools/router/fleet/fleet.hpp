@@ -25,6 +25,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -80,7 +81,7 @@ struct MoveView {
   std::string why{};  // where it failed
   migration::Kind kind = migration::Kind::kv;
   MoveEnd end = MoveEnd::done;
-  bool by_operator = false;
+  std::string cause{};  // why it was ordered: kOperator, or the reason of the packer's plan
   std::chrono::milliseconds took{0};           // since it was ordered
   std::chrono::system_clock::time_point at{};  // when it was over
 };
@@ -214,10 +215,8 @@ class Fleet {
   void place(packing::RequestId id, packing::EngineId engine) AQUA_REQUIRES(mu_);
   void pin(packing::RequestId id, Request& request) AQUA_REQUIRES(mu_);
   void order_move(packing::RequestId id, Request& request, packing::EngineId to, std::uint64_t plan,
-                  bool by_tokens) AQUA_REQUIRES(mu_);
-  void order(packing::RequestId id, OrderKind kind, packing::EngineId engine,
-             std::uint64_t plan = 0, std::uint64_t move = 0, bool by_tokens = false)
-      AQUA_REQUIRES(mu_);
+                  std::string_view cause, bool by_tokens) AQUA_REQUIRES(mu_);
+  void order(packing::RequestId id, OrderKind kind, packing::EngineId engine) AQUA_REQUIRES(mu_);
 
   // fleet_plans.cpp
   void plan_for_ever(const std::stop_token& stop);

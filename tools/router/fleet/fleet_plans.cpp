@@ -89,7 +89,8 @@ void Fleet::begin_move(const PendingMove& pending) {
     return;
   }
   moving_[move.request] = move.stage;
-  order_move(move.request, request, move.to, pending.plan, request.next_move == MoveBy::tokens);
+  order_move(move.request, request, move.to, pending.plan, to_string(move.reason),
+             request.next_move == MoveBy::tokens);
 }
 
 }  // namespace aqua::router

@@ -121,15 +121,19 @@ void Attempt::take(std::string_view data, std::vector<Mail>& mails) {
     if (done_) mails.emplace_back(WarmedUp{order_.turn});
     return;
   }
-  done_ = !event->finish.empty();
   if (!pieces_ && granted_ < 0) {
     fault_ = "speaks without a turn";
     return;
   }
   if (!pieces_) pieces_.emplace(order_.turn, static_cast<std::uint64_t>(granted_));
-  auto piece = pieces_->feed(std::move(event->ids), event->count, event->text, event->finish);
-  if (!piece) return;
-  mails.emplace_back(*std::move(piece));
+  auto piece =
+      pieces_->feed(std::move(event->ids), event->count, event->text, event->finish, event->place);
+  if (!piece.ok()) {
+    fault_ = concat("its tokens are out of order: ", piece.error().message);
+    return;
+  }
+  done_ = !event->finish.empty();
+  if (*piece) mails.emplace_back(**std::move(piece));
 }
 
 void Attempt::take_raw(std::string_view data, std::vector<Mail>& mails) {

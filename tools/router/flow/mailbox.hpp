@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -49,13 +50,16 @@ enum class OrderKind : std::uint8_t {
   drop,   // cut the attempt: its place is needed, or its engine down; another order follows
   gone,   // `engine` is gone, with what it was doing
 };
+inline constexpr std::string_view kOperator = "operator";
+
 struct FleetOrder {
   OrderKind kind = OrderKind::place;
   packing::RequestId request{};  // as the fleet numbers it; an older number's orders are void
   std::shared_ptr<const EngineDoor> engine{};
-  std::uint64_t plan = 0;  // of the packer; 0: an operator's move
-  std::uint64_t move = 0;  // numbers the fleet's orders to move
-  bool by_tokens = false;  // though the engines could hand KV over
+  std::uint64_t plan = 0;    // of the packer; 0: an operator's move
+  std::uint64_t move = 0;    // numbers the fleet's orders to move
+  bool by_tokens = false;    // though the engines could hand KV over
+  std::string_view cause{};  // of a move: kOperator, or the name of the packer's reason
   std::chrono::steady_clock::time_point ordered = std::chrono::steady_clock::now();
 };
 // What an engine says of a move by KV.

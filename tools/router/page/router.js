@@ -4,6 +4,11 @@
 "use strict";
 
 const MOST_REQUESTS = 20;
+const CAUSES = {
+  operator: "an operator ordered it", drains: "its engine drains", overload: "its engine is full",
+  balances: "its engine has more load", empties: "its engine can be emptied", completes: "it fills an engine",
+  fills_gap: "it fills an engine", beside_large: "it fits beside a large one", makes_room: "a larger one needs the place",
+};
 let token = null;
 let shown = false;  // something of the router's is on the page
 
@@ -18,14 +23,16 @@ function drawMoves({ moves, last }) {
   const now = Date.now();
   rows("last", last, (move) => String(move.number), (move) => [
     `${duration(Math.max(0, Math.round((now - move.at_ms) / 1000) * 1000))} ago`, move.request, move.from, move.to,
-    move.kind === "kv" ? "KV" : "tokens", move.end, duration(move.took_ms), move.why]);
+    move.kind === "kv" ? "KV" : "tokens", move.end, duration(move.took_ms), CAUSES[move.cause] ?? move.cause, move.why]);
   byId("no-last").hidden = last.length > 0;
 }
-function drawEngines(engines) {
+function drawEngines({ engines, coordinator_page: page }) {
   rows("engines", engines, (engine) => engine.name, (engine) => [engine.name, engine.state, engine.requests,
     `${engine.held_tokens} of ${engine.usable_tokens}`,
     engine.pool ? engine.pool + (engine.pool_away ? " (its keeper is away)" : "") : "none", engine.fault]);
   say(byId("model"), engines.find((engine) => engine.model)?.model ?? "");
+  byId("lent").hidden = !page;
+  if (page) byId("coordinator").href = page;
 }
 function drawRequests({ requests, total }) {
   requests.sort((a, b) => b.tokens - a.tokens);
@@ -37,7 +44,7 @@ function drawRequests({ requests, total }) {
 
 async function look() {
   try {
-    drawEngines((await ask("GET", "admin/v1/engines", token)).engines);
+    drawEngines(await ask("GET", "admin/v1/engines", token));
     drawRequests(await ask("GET", `admin/v1/requests?most=${MOST_REQUESTS}`, token));
     drawMoves(await ask("GET", "admin/v1/moves", token));
     shown = true;

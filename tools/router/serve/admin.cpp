@@ -20,7 +20,8 @@ std::string text_of(const Json& json) {
 
 }  // namespace
 
-std::string engine_list(const std::vector<EngineView>& engines) {
+std::string engine_list(const std::vector<EngineView>& engines,
+                        const std::string& coordinator_page) {
   Json list = Json::array();
   for (const EngineView& engine : engines) {
     Json faults = Json::object();
@@ -40,7 +41,7 @@ std::string engine_list(const std::vector<EngineView>& engines) {
                     {"requests", engine.requests},
                     {"faults", std::move(faults)}});
   }
-  return text_of({{"engines", std::move(list)}});
+  return text_of({{"engines", std::move(list)}, {"coordinator_page", coordinator_page}});
 }
 
 std::string request_list(std::vector<RequestView> requests, std::optional<std::size_t> most) {
@@ -92,7 +93,7 @@ std::string move_list(const MoveCounts& counts, const std::vector<MoveView>& las
                      {"to", move.to},
                      {"kind", name_of(move.kind)},
                      {"end", name_of(move.end)},
-                     {"by_operator", move.by_operator},
+                     {"cause", move.cause},
                      {"why", move.why},
                      {"took_ms", move.took.count()},
                      {"at_ms", at.count()}});

@@ -15,7 +15,8 @@
 
 namespace aqua::router {
 
-[[nodiscard]] std::string engine_list(const std::vector<EngineView>& engines);
+[[nodiscard]] std::string engine_list(const std::vector<EngineView>& engines,
+                                      const std::string& coordinator_page = {});
 // All of them; or the largest so many, by tokens. `total` says how many there are.
 [[nodiscard]] std::string request_list(std::vector<RequestView> requests,
                                        std::optional<std::size_t> most = {});

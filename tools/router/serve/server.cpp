@@ -155,7 +155,7 @@ struct RouterServer::Impl : httplib::Server {
 
   void add_orders() {
     Get("/admin/v1/engines", [this](const httplib::Request&, httplib::Response& reply) {
-      reply.set_content(engine_list(fleet.engines()), kJsonType);
+      reply.set_content(engine_list(fleet.engines(), options.coordinator_page), kJsonType);
     });
     Get("/admin/v1/requests", [this](const httplib::Request& request, httplib::Response& reply) {
       const auto most = parse_most(request.get_param_value("most"));

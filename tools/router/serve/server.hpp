@@ -23,6 +23,7 @@ struct ServerOptions {
   int port = 8080;                          // 0: any that is free
   std::size_t connections = 1024;           // at one time; more are turned away (503)
   std::chrono::milliseconds write{30'000};  // that a client may take to read what was written
+  std::string coordinator_page{};           // its address, for a link on this one's; "": none
   GateOptions gate{};
   ConversationOptions conversation{};
 };

@@ -70,6 +70,20 @@ std::string text_at(const Json& object, const char* name) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+// "aqua": {"turn": 3, "position": 17}, in an event with tokens.
+Result<Place> place_of(const Json& aqua) {
+  const auto number = [&aqua](const char* name) -> std::optional<std::uint64_t> {
+    const auto found = aqua.find(name);
+    if (found == aqua.end() || !found->is_number_unsigned()) return {};
+    return found->get<std::uint64_t>();
+  };
+  if (aqua.is_object()) {
+    const auto turn = number("turn"), position = number("position");
+    if (turn && position) return Place{*turn, *position};
+  }
+  return data_loss(concat("no turn and position: ", report::shown(aqua.dump())));
+}
+
 Result<TokenEvent> vllm_event(const Json& event) {
   const auto choices = event.find("choices");
   if (choices == event.end() || !choices->is_array()) return data_loss("an event without choices");
@@ -86,6 +100,11 @@ Result<TokenEvent> vllm_event(const Json& event) {
     told.count = told.ids.size();
   } else if (!told.text.empty()) {
     told.count = 1;  // at least: an engine that tells no ids
+  }
+  if (const auto found = event.find("aqua"); found != event.end()) {
+    const auto place = place_of(*found);
+    if (!place.ok()) return place.error();
+    told.place = *place;
   }
   return told;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,8 +43,9 @@ struct TokenEvent {
   std::vector<TokenId> ids{};
   std::uint64_t count = 0;  // of tokens; 0 for events that bring none
   std::string text{};
-  std::string finish{};  // "stop", "length"
-  bool closes = false;   // "[DONE]": nothing follows
+  std::string finish{};          // "stop", "length"
+  std::optional<Place> place{};  // where its first token is, of engines that tell (`aqua`)
+  bool closes = false;           // "[DONE]": nothing follows
 };
 // data_loss when it is no event of such an answer, or says that the engine failed. `had`: tokens
 // that this attempt told before, by which llama-server's omissions show.

@@ -63,9 +63,12 @@ EngineCall named(EngineCall call, const AttemptName& name, std::uint64_t answere
 }
 
 Result<std::optional<MoveWord>> parse_move_word(std::string_view data) {
-  if (data.find(R"("aqua")") == data.npos) return std::optional<MoveWord>();
+  // An event with tokens has `choices`, and is not read twice.
+  if (data.find(R"("aqua")") == data.npos || data.find(R"("choices":)") != data.npos)
+    return std::optional<MoveWord>();
   const Json event = parse_shallow(data);
-  if (!event.is_object() || !event.contains("aqua")) return std::optional<MoveWord>();
+  if (!event.is_object() || !event.contains("aqua") || event.contains("choices"))
+    return std::optional<MoveWord>();
   const auto senseless = [&] {
     return Error{Code::data_loss,
                  concat("says of a move what makes no sense: ", report::shown(data))};
