@@ -4,7 +4,7 @@ engines to add to what they answer at /metrics (aqua/kv_stream/metrics.hpp)."""
 
 from __future__ import annotations
 
-from typing import Dict, List, Tuple, Union
+from typing import List, Mapping, Tuple, Union
 
 from .replicator import ReplicatorStatus
 from .streamer import StreamerStatus
@@ -12,12 +12,17 @@ from .streamer import StreamerStatus
 STREAMS = "aqua_engine_streams_total"  # by `what`: "arrived", "cut_off"
 PARCELS_REFUSED = "aqua_engine_stream_parcels_refused_total"
 
-_Metric = Tuple[str, str, Dict[str, int]]  # name, kind, value by label
+Metric = Tuple[str, str, Mapping[str, Union[int, float]]]  # name, kind, value by label
 
 
 def to_metrics(status: Union[StreamerStatus, ReplicatorStatus]) -> str:
     """Streamer.status() or Replicator.status(), under the names that C++ engines have."""
-    metrics = _of_streamer(status) if isinstance(status, StreamerStatus) else _of_replicator(status)
+    if isinstance(status, StreamerStatus):
+        return to_text(_of_streamer(status))
+    return to_text(_of_replicator(status))
+
+
+def to_text(metrics: List[Metric]) -> str:
     lines = []
     for name, kind, samples in metrics:
         lines.append(f"# TYPE {name} {kind}\n")
@@ -25,7 +30,7 @@ def to_metrics(status: Union[StreamerStatus, ReplicatorStatus]) -> str:
     return "".join(lines)
 
 
-def _of_streamer(status: StreamerStatus) -> List[_Metric]:
+def _of_streamer(status: StreamerStatus) -> List[Metric]:
     return [
         (STREAMS, "counter", {
             '{what="arrived"}': status.arrived, '{what="cut_off"}': status.cut_off,
@@ -34,7 +39,7 @@ def _of_streamer(status: StreamerStatus) -> List[_Metric]:
     ]
 
 
-def _of_replicator(status: ReplicatorStatus) -> List[_Metric]:
+def _of_replicator(status: ReplicatorStatus) -> List[Metric]:
     return [
         ("aqua_engine_replicas_connected", "gauge", {"": int(status.connected)}),
         ("aqua_engine_replica_sequences", "gauge", {
