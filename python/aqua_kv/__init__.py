@@ -53,12 +53,12 @@ from .kv_stream import (
     StreamOut,
     Streamer,
     WrittenTokens,
+    to_metrics,
 )
 from .layer_pool import LayerPlane, LayerPool
 from .layer_status import LayerPoolChange, LayerPoolStatus
 from .layout import Layout
 from .lending import Holder, Reclaim, ReclaimProgress
-from .metrics import to_metrics
 from .northbound import (
     BudgetReason,
     LoadBand,

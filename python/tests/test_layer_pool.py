@@ -7,7 +7,6 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
-from dataclasses import replace
 from typing import Dict, Iterator, List, Optional
 
 import numpy as np
@@ -209,27 +208,6 @@ def test_with_a_goal_it_proposes_and_adapts(device):
     assert engine.read_all() == 0
 
 
-def test_its_status_is_written_as_metrics(device):
-    status = replace(
-        Engine(device).pool.status(), steps=7, fetched_bytes=5_000_000_000, written_bytes=1,
-        away_bytes=30, away_peer_bytes=20, resizes=2, compute_seconds=4.5, stall_seconds=0.25,
-    )
-    text = aqua_kv.to_metrics(status)
-    assert text.startswith(
-        "# TYPE aqua_engine_layer_frames gauge\naqua_engine_layer_frames 3\n"
-    )
-    for line in (
-        'aqua_engine_layer_away_bytes{tier="host"} 10', "aqua_engine_layer_steps_total 7",
-        'aqua_engine_layer_copied_bytes_total{way="in"} 5000000000',
-        'aqua_engine_layer_seconds_total{of="stall"} 0.25',
-    ):
-        assert line in text.splitlines()
-    assert "proposed" not in text, "there is no goal"
-    text = aqua_kv.to_metrics(replace(status, proposed_frames=4, reason="wanted"))
-    assert 'aqua_engine_layer_frames_reason{reason="wanted"} 1' in text.splitlines()
-    assert "aqua_engine_layer_frames_proposed 4" in text.splitlines()
-
-
 def test_a_discard_empties_every_block(device):
     engine = Engine(device)
     engine.come(1, 4)
@@ -341,8 +319,7 @@ def test_a_list_by_itself():
         assert blocks.blocks_of(2) == [2, 0, 1]
         long = BlockPool.create(1, 1000)
         assert long.allocate(1, 900) == long.blocks_of(1) == list(range(900))
-        for sequence in range(2, 102):
-            long.allocate(sequence, 1)
+        assert [long.allocate(s, 1) for s in range(2, 102)] == [[b] for b in range(900, 1000)]
         assert long.sequences() == list(range(1, 102))
     assert code_of(lambda: blocks.usable_blocks) is Code.NOT_FOUND
 
