@@ -84,7 +84,9 @@ struct LayerPoolResize {
 };
 
 struct LayerPoolOptions {
-  std::uint32_t layers = 0;            // that have KV, all of one size: 3 to 256
+  // That have KV, all of one size: 3 to 256. Layers without, or that always stay, are left out;
+  // those of another size are a pool of their own. Their turns are planned as equally long.
+  std::uint32_t layers = 0;
   std::uint32_t planes_per_layer = 0;  // two, or one where keys and values share
   std::size_t block_bytes = 0;         // of one block in one plane
   std::size_t device_bytes = 0;        // of all frames; whole slabs are taken
