@@ -9,7 +9,6 @@
 #include "must.hpp"
 
 namespace aqua::bench {
-
 Engine::Engine(Runtime& runtime, const Shape& shape, std::uint32_t blocks)
     : runtime_(runtime),
       shape_(shape),
@@ -31,14 +30,16 @@ void Engine::post(const Blocks& reads, const Blocks& writes, const StepLoad& loa
   work->block_bytes = shape_.block_bytes;
   work->compute = shape_.layer_time + shape_.block_time * static_cast<long>(reads.size());
   work->every_word = every_word_;
-  begin(reads, writes);
+  calls_.of([&] { begin(reads, writes); });
   for (std::uint32_t layer = 0; layer < shape_.layers; ++layer) {
     if (in_step_) settle();
-    launch(layer, begin_layer(layer), work);
-    end_layer(layer);
+    std::span<std::byte* const> planes;
+    calls_.of([&] { planes = begin_layer(layer); });
+    launch(layer, planes, work);
+    calls_.of([&] { end_layer(layer); });
   }
   for (const std::uint32_t b : writes) stamps_[b] = stamp_of(work->step, b);
-  end(load);
+  calls_.of([&] { end(load); });
 }
 
 void Engine::launch(std::uint32_t layer, std::span<std::byte* const> planes,

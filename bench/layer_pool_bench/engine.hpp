@@ -20,6 +20,7 @@
 
 #include "aqua/layer_swap/layer_pool.hpp"
 #include "aqua/runtime.hpp"
+#include "call_time.hpp"
 #include "layer_pool_bench/layer_work.hpp"
 #include "layer_pool_bench/shape.hpp"
 
@@ -38,6 +39,8 @@ class Engine {
   // Posts a step that reads `reads`, which have stamps, and then writes `writes`, in every layer.
   void post(const Blocks& reads, const Blocks& writes, const StepLoad& load = {});
   [[nodiscard]] std::uint64_t posted() const { return posted_; }  // steps
+  // Seconds of this thread's processor that the calls around layers took so far, without launches.
+  [[nodiscard]] double calls_seconds() const { return calls_.seconds(); }
   // From now on post() waits for each layer's kernels before it begins the next.
   void set_in_step() { in_step_ = true; }
   // Waits until the kernels of the first so many steps have ended.
@@ -70,6 +73,7 @@ class Engine {
   const Stream stream_;
   Blocks stamps_;  // of each block, by what was written last; 0: none
   std::uint64_t posted_ = 0;
+  CallTime calls_;
   bool every_word_ = false, in_step_ = false;
   std::atomic<std::uint64_t> wrong_ = 0;  // words, so far
   std::mutex mu_;

@@ -5,7 +5,9 @@
 // compared when it is read. Parts:
 //
 //   step       12 of 24 layers stream, copies at 0.9 of compute: a step over all-resident (at most
-//              1.05); bytes written back over bytes fetched (at most 0.05)
+//              1.05); bytes written back over bytes fetched (at most 0.05); what the pool's calls
+//              take of the host's processor for each streamed layer (at most 20 us: 1 % of a step
+//              of which half of the layers stream and each computes for 1 ms)
 //   on_demand  the same without prefetch: a step over all-resident (at least 1.5)
 //   links      three speeds of the link: the least frames without stalls, and those reckoned (at
 //              most one apart)

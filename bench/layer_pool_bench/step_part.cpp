@@ -60,6 +60,8 @@ void measure_step(Report& report, const Effort& effort) {
   fill(resident);
   fill(pool);
   const LayerPoolStatus before = pool.pool().status();
+  const double called = pool.calls_seconds();
+  const std::uint64_t posted = pool.posted();
   const auto seconds = in_turn({&resident, &pool}, effort.rounds, effort.steps);
   const LayerPoolStatus after = pool.pool().status();
   auto row = row_of("step", bed, seconds[0], seconds[1]);
@@ -68,8 +70,12 @@ void measure_step(Report& report, const Effort& effort) {
   row["fetched_bytes"] = fetched;
   row["written_bytes"] = written;
   row["written_over_fetched"] = static_cast<double>(written) / static_cast<double>(fetched);
+  row["host_us_per_streamed_layer"] = host_us_per_streamed_layer(
+      pool.calls_seconds() - called, static_cast<double>(pool.posted() - posted), bed.streamed);
   row["checked_bytes"] = resident.check() + pool.check();
-  report.add(line_of(row, "prefetched"), row);
+  report.add(concat(line_of(row, "prefetched"), ", ", decimal(row["host_us_per_streamed_layer"], 1),
+                    " us of the host for a streamed layer"),
+             row);
 }
 
 void measure_on_demand(Report& report, const Effort& effort) {

@@ -57,10 +57,19 @@ void judge_steps(const json& rows, json& goals) {
                           number(row, "ratio")));
     goals.push_back(judge("bytes written back over bytes fetched", Bound::at_most, 0.05,
                           number(row, "written_over_fetched")));
+    goals.push_back(judge("microseconds of the host for each streamed layer", Bound::at_most, 20,
+                          number(row, "host_us_per_streamed_layer")));
   }
   for (const json& row : rows_of(rows, "on_demand")) {
     goals.push_back(judge("step on demand over all-resident, the same copies", Bound::at_least, 1.5,
                           number(row, "ratio")));
+  }
+}
+
+void judge_graphs(const json& rows, json& goals) {
+  for (const json& row : rows_of(rows, "graphs")) {
+    goals.push_back(judge("words that kernels in replayed graphs found wrong", Bound::at_most, 0,
+                          number(row, "wrong_words")));
   }
 }
 
@@ -152,6 +161,7 @@ void judge_memory(const json& rows, json& goals) {
 
 json layer_pool_goals(const json& rows) {
   json goals = json::array();
+  judge_graphs(rows, goals);
   judge_steps(rows, goals);
   judge_links(rows, goals);
   judge_schedules(rows, goals);

@@ -246,10 +246,11 @@ class AQUA_API Runtime {
   // Moves the listed blocks between the engine's cache and these pages of a tensor, in any order;
   // the other pages keep their bytes. Of a range, a token and a head keep their places within their
   // page, and so do the bytes of all others: a step's token goes to where its sequence is kept.
-  // Never waits for a move of the tensor, so that pages may be
-  // written in every step of an engine: while it moves an offload writes both its old and its new
-  // place.
+  // Never waits for a move of the tensor, so that pages may be written in every step of an engine:
+  // while it moves an offload writes both its old and its new place.
   //   invalid_argument  also: pages past their count, or not as many as blocks
+  //   unavailable       offload(): pins that were taken before the tensor moved are still held on
+  //                     its old place. Said at once; call it again when they are released
   [[nodiscard]] Result<Ticket> offload(const Layout& layout, BlockList blocks, AquaTensor& tensor,
                                        const TensorPages& pages, Stream stream,
                                        const KvRange& range = {});

@@ -174,6 +174,9 @@ CALLS: "dict[str, list[Any]]" = {
     "aqua_block_pool_get_blocks": [
         p.BlockPoolHandle, c_uint64, _OUT_UINT32, c_size_t, _OUT_SIZE,
     ],
+    "aqua_block_pool_get_sequences": [
+        p.BlockPoolHandle, POINTER(c_uint64), c_size_t, _OUT_SIZE,
+    ],
     "aqua_block_pool_resize": [
         p.BlockPoolHandle, c_uint32, POINTER(c_uint64), c_size_t, _OUT_SIZE,
     ],

@@ -83,6 +83,20 @@ class BlockPool(Owned):
                 return list(blocks[: count.value])
             room = count.value
 
+    def sequences(self) -> List[int]:
+        """Those that hold blocks, by number: what has lost its KV when a LayerPool says
+        DATA_LOSS."""
+        count = ctypes.c_size_t()
+        room = 64
+        while True:
+            sequences = (ctypes.c_uint64 * room)()
+            error = lib.aqua_block_pool_get_sequences(self._handle, sequences, room, count)
+            if error:
+                raise_error(error)
+            if count.value <= room:
+                return list(sequences[: count.value])
+            room = count.value
+
     def resize(self, blocks: int) -> List[int]:
         """Changes the size, and names the sequences to preempt, last come first. A growth that is
         not complete may be followed by another size. INVALID_ARGUMENT: to no blocks;

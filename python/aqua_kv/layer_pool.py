@@ -210,8 +210,8 @@ class LayerPool(Owned):
         return self.planes(layer)
 
     def end_layer(self, layer: int) -> None:
-        """The layer's kernels are launched. Raises as begin_layer(); unavailable where what is away is to move,
-        and pins that others hold delay it: nothing is lost, call it again for this layer."""
+        """The layer's kernels are launched. Raises as begin_layer(). UNAVAILABLE, at once: others'
+        pins hold the old place of what is away; nothing is lost, call it again for this layer."""
         error = lib.aqua_layer_pool_end_layer(self._handle, uint32(layer, "layer"))
         if error:
             raise_error(error)

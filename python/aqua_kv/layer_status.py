@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Tuple
+from typing import Any, List, Mapping, Tuple, Union
 
 from ._c.pool_structs import CLayerPoolStatus
 from .block_pool import BlockMove
+
+Metric = Tuple[str, str, Mapping[str, Union[int, float]]]  # name, kind, value by label
 
 
 @dataclass(frozen=True)
@@ -54,3 +56,30 @@ class LayerPoolStatus:
     def from_c(cls, c: Any) -> "LayerPoolStatus":
         told = {name: getattr(c, name) for name, _ in CLayerPoolStatus._fields_[1:]}
         return cls(**{**told, "reason": told["reason"].decode("utf-8", "replace")})
+
+
+def metrics_of(status: LayerPoolStatus) -> List[Metric]:
+    """aqua/layer_swap/metrics.hpp in Python; to_metrics() makes text of it."""
+    proposed: List[Metric] = [
+        ("aqua_engine_layer_frames_proposed", "gauge", {"": status.proposed_frames}),
+        ("aqua_engine_layer_frames_reason", "gauge", {f'{{reason="{status.reason}"}}': 1}),
+    ]
+    return [
+        ("aqua_engine_layer_frames", "gauge", {"": status.frames}),
+        ("aqua_engine_layers_streamed", "gauge", {"": status.streamed_layers}),
+        ("aqua_engine_layer_blocks_usable", "gauge", {"": status.usable_blocks}),
+        *(proposed if status.proposed_frames else []),
+        ("aqua_engine_layer_away_bytes", "gauge", {
+            '{tier="peer"}': status.away_peer_bytes,
+            '{tier="host"}': status.away_bytes - status.away_peer_bytes,
+        }),
+        ("aqua_engine_layer_steps_total", "counter", {"": status.steps}),
+        ("aqua_engine_layer_resizes_total", "counter", {"": status.resizes}),
+        ("aqua_engine_layer_copied_bytes_total", "counter", {
+            '{way="in"}': status.fetched_bytes, '{way="out"}': status.written_bytes,
+        }),
+        ("aqua_engine_layer_seconds_total", "counter", {
+            '{of="compute"}': status.compute_seconds, '{of="stall"}': status.stall_seconds,
+            '{of="fetch"}': status.fetch_seconds, '{of="write"}': status.write_seconds,
+        }),
+    ]

@@ -216,7 +216,8 @@ def test_a_discard_empties_every_block(device):
     engine.pool.discard()
     assert code_of(lambda: engine.pool.step_done(1)) is Code.DATA_LOSS
     engine.stamps.clear()
-    engine.blocks.release(1)
+    for sequence in engine.blocks.sequences():
+        engine.blocks.release(sequence)
     engine.come(2, 5)
     assert engine.read_all() == 0
 
@@ -302,6 +303,7 @@ def test_a_list_by_itself():
             blocks.layer_ready(layer)
         assert blocks.allocate(3, 3) == [5, 6, 7]
         assert blocks.blocks_of(3) == [5, 6, 7] and blocks.blocks_of(9) == []
+        assert blocks.sequences() == [1, 2, 3]
         blocks.release(1)
         assert blocks.resize(5) == [3]
         assert (blocks.target_blocks, blocks.resizing, blocks.vacated) == (5, True, False)
@@ -316,7 +318,9 @@ def test_a_list_by_itself():
             blocks.moved(move.from_)
         assert blocks.blocks_of(2) == [2, 0, 1]
         long = BlockPool.create(1, 1000)
-        assert long.allocate(1, 1000) == long.blocks_of(1) == list(range(1000))
+        assert long.allocate(1, 900) == long.blocks_of(1) == list(range(900))
+        assert [long.allocate(s, 1) for s in range(2, 102)] == [[b] for b in range(900, 1000)]
+        assert long.sequences() == list(range(1, 102))
     assert code_of(lambda: blocks.usable_blocks) is Code.NOT_FOUND
 
 

@@ -293,3 +293,25 @@ def test_its_status_is_written_as_metrics(prefill):
         "# TYPE aqua_engine_stream_parcels_refused_total counter\n"
         "aqua_engine_stream_parcels_refused_total 1\n"
     )
+
+
+def test_so_is_a_layer_pools():
+    status = aqua_kv.LayerPoolStatus(
+        frames=3, usable_blocks=32, streamed_layers=2, proposed_frames=0, steps=7,
+        fetched_bytes=5_000_000_000, written_bytes=1, away_bytes=30, away_peer_bytes=20, resizes=2,
+        compute_seconds=4.5, stall_seconds=0.25, fetch_seconds=0, write_seconds=0, reason="",
+    )
+    text = aqua_kv.to_metrics(status)
+    assert text.startswith(
+        "# TYPE aqua_engine_layer_frames gauge\naqua_engine_layer_frames 3\n"
+    )
+    for line in (
+        'aqua_engine_layer_away_bytes{tier="host"} 10', "aqua_engine_layer_steps_total 7",
+        'aqua_engine_layer_copied_bytes_total{way="in"} 5000000000',
+        'aqua_engine_layer_seconds_total{of="stall"} 0.25',
+    ):
+        assert line in text.splitlines()
+    assert "proposed" not in text, "there is no goal"
+    text = aqua_kv.to_metrics(replace(status, proposed_frames=4, reason="wanted"))
+    assert 'aqua_engine_layer_frames_reason{reason="wanted"} 1' in text.splitlines()
+    assert "aqua_engine_layer_frames_proposed 4" in text.splitlines()

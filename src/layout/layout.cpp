@@ -31,8 +31,10 @@ Result<void> check_axis(const char* name, BlockAxis& axis) {
   if (axis.count == 0) return bad(concat("axes.", name, ".count is zero"));
   if (axis.count == 1) axis.stride = 0;
   if (axis.count > 1 && axis.stride == 0) return bad(concat("axes.", name, ".stride is zero"));
-  AQUA_TRY(product(concat("axes.", name, ".stride").c_str(), axis.count - 1, axis.stride));
-  return {};
+  // Layouts are made with each transfer to pages: the words are put together for an error alone.
+  const auto extent = product(name, axis.count - 1, axis.stride);
+  if (extent.ok()) return {};
+  return product(concat("axes.", name, ".stride").c_str(), axis.count - 1, axis.stride).error();
 }
 
 Result<void> check_sizes(LayoutSpec& spec) {

@@ -57,9 +57,9 @@ Result<void> TensorEntry::check_pin(Stream stream, ByteRange range) const {
   return {};
 }
 
-Result<void> TensorEntry::await_readers(bool also_closing) {
+Result<void> TensorEntry::await_writable() {
   const auto deadline = std::chrono::steady_clock::now() + kWritePatience;
-  while (phase_ == Phase::draining || (also_closing && phase_ == Phase::closing)) {
+  while (phase_ == Phase::draining || phase_ == Phase::closing) {
     if (changed_.wait_until(mu_, deadline)) continue;
     return Error{Code::unavailable, concat("pin: tensor ", id_,
                                            " is moving, and pins on its old place have not "
@@ -95,7 +95,7 @@ Result<Pin> TensorEntry::pin(Access access, Stream stream, ByteRange range) {
   AQUA_TRY(check_pin(stream, range));
   const MutexLock lock(mu_);
   const bool writes = access == Access::write;
-  AQUA_TRY(writes ? await_readers(true) : check_there());
+  AQUA_TRY(writes ? await_writable() : check_there());
   AQUA_TRY(here_->wait_uses(context_.device, stream, writes));
   return take_pin(here_, access, stream, range);
 }
@@ -103,7 +103,11 @@ Result<Pin> TensorEntry::pin(Access access, Stream stream, ByteRange range) {
 Result<TensorEntry::CopyPins> TensorEntry::pin_for_copy(Stream stream, ByteRange range) {
   AQUA_TRY(check_pin(stream, range));
   const MutexLock lock(mu_);
-  AQUA_TRY(await_readers(false));
+  AQUA_TRY(check_there());
+  if (phase_ == Phase::draining) {
+    return Error{Code::unavailable, concat("offload: tensor ", id_, " has moved, and pins on its ",
+                                           "old place have not been released; call it again")};
+  }
   // The round that is copied now reads here: behind it, it writes no older bytes over these.
   AQUA_TRY(here_->wait_uses(context_.device, stream, true));
   // The home may still be read by work from before the tensor last left it.

@@ -59,9 +59,9 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
   [[nodiscard]] Result<Pin> pin(Access access, Stream stream, ByteRange range);
   void unpin(const Pin& pin, Stream last_use) noexcept;
   // Where a copy is to write: the present place and, while the tensor moves, the place that it
-  // moves to as well, so that the move need not copy these bytes again. A flip that is near is not
-  // waited for; readers of the place before are, as by a write pin. Released once the copies are
-  // posted.
+  // moves to as well, so that the move need not copy these bytes again. Waits for nothing: neither
+  // for a flip that is near nor for readers of the place before. Released once the copies are
+  // posted. unavailable: such readers hold that place.
   struct CopyPins {
     Pin here;
     Pin there;  // holds nothing unless the tensor moves
@@ -119,7 +119,7 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
 
   [[nodiscard]] Result<void> check_pin(Stream stream, ByteRange range) const;
   // Waits while the phase makes a writer wait, then as check_there(): neither freed nor lost.
-  [[nodiscard]] Result<void> await_readers(bool also_closing) AQUA_REQUIRES(mu_);
+  [[nodiscard]] Result<void> await_writable() AQUA_REQUIRES(mu_);
   [[nodiscard]] Result<void> check_there() const AQUA_REQUIRES(mu_);
   [[nodiscard]] Pin take_pin(const std::shared_ptr<TensorPlace>& place, Access access,
                              Stream stream, ByteRange range) AQUA_REQUIRES(mu_);

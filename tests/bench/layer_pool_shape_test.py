@@ -67,7 +67,7 @@ class Quick(unittest.TestCase):
                         self.assertGreaterEqual(value["samples"], 1, part)
 
     def test_judges_every_goal(self) -> None:
-        self.assertEqual(len(self.report["goals"]), 3 + 3 + 2 * 3 + 2 * 4 + 3 + 2)
+        self.assertEqual(len(self.report["goals"]), 4 + 3 + 2 * 3 + 2 * 4 + 3 + 2)
         for goal in self.report["goals"]:
             self.assertEqual(goal.keys(), {"goal", "limit", "measured", "met"})
         self.assertIn(f"of {len(self.report['goals'])} met", self.output)

@@ -56,8 +56,17 @@ TEST_F(CapiBlockPool, BlocksAreHandedOutAndTakenBack) {
   EXPECT_EQ(blocks, (std::array<std::uint32_t, 3>{0, 1, 3}));
   ASSERT_EQ(code_of(aqua_block_pool_get_blocks(list_, 5, nullptr, 0, &count_)), AQUA_OK);
   EXPECT_EQ(count_, 0U);
+
+  ASSERT_EQ(code_of(aqua_block_pool_get_sequences(list_, named_.data(), 1, &count_)), AQUA_OK);
+  EXPECT_EQ(count_, 2U) << "more than there was room for";
+  EXPECT_EQ(named_, (std::array<std::uint64_t, 4>{7, 0, 0, 0}));
+  ASSERT_EQ(code_of(aqua_block_pool_get_sequences(list_, named_.data(), 4, &count_)), AQUA_OK);
+  EXPECT_EQ(count_, 2U);
+  EXPECT_EQ(named_, (std::array<std::uint64_t, 4>{7, 8, 0, 0}));
   EXPECT_EQ(code_of(aqua_block_pool_release(list_, 7)), AQUA_OK);
   EXPECT_EQ(code_of(aqua_block_pool_release(list_, 7)), AQUA_NOT_FOUND);
+  ASSERT_EQ(code_of(aqua_block_pool_get_sequences(list_, nullptr, 0, &count_)), AQUA_OK);
+  EXPECT_EQ(count_, 1U);
   EXPECT_EQ(info().free_blocks, 5U);
 }
 

@@ -114,7 +114,7 @@ static void frames_that_change(aqua_runtime runtime, struct engine* engine) {
 static void a_list_by_itself(void) {
   aqua_block_pool list;
   uint32_t blocks[3];
-  uint64_t preempt[2];
+  uint64_t preempt[2], holding[2];
   aqua_block_move moves[2];
   size_t count = 0;
   FAILS(AQUA_INVALID_ARGUMENT, aqua_block_pool_create(0, 4, &list));
@@ -122,6 +122,8 @@ static void a_list_by_itself(void) {
   OK(aqua_block_pool_allocate(list, 1, 1, blocks));
   OK(aqua_block_pool_allocate(list, 2, 3, blocks));
   OK(aqua_block_pool_release(list, 1));
+  OK(aqua_block_pool_get_sequences(list, holding, 2, &count));
+  CHECK(count == 1 && holding[0] == 2);
   OK(aqua_block_pool_resize(list, 3, preempt, 2, &count));
   CHECK(count == 0);
   OK(aqua_block_pool_take_moves(list, moves, 2, &count));

@@ -54,6 +54,7 @@ class LayerPoolCalls : public LayerPoolFixture {
         code_of(aqua_block_pool_allocate(list, 1, 1, &number_)),
         code_of(aqua_block_pool_release(list, 1)),
         code_of(aqua_block_pool_get_blocks(list, 1, nullptr, 0, &bytes_)),
+        code_of(aqua_block_pool_get_sequences(list, nullptr, 0, &bytes_)),
         code_of(aqua_block_pool_resize(list, 1, nullptr, 0, &bytes_)),
         code_of(aqua_block_pool_take_moves(list, nullptr, 0, &bytes_)),
         code_of(aqua_block_pool_moved(list, 0)),
@@ -136,6 +137,8 @@ TEST_F(LayerPoolCalls, NullWhereSomethingIsWanted) {
   EXPECT_EQ(code_of(aqua_block_pool_allocate(list_, 1, 1, nullptr)), kInvalid);
   EXPECT_EQ(code_of(aqua_block_pool_get_blocks(list_, 1, nullptr, 1, &bytes_)), kInvalid);
   EXPECT_EQ(code_of(aqua_block_pool_get_blocks(list_, 1, nullptr, 0, nullptr)), kInvalid);
+  EXPECT_EQ(code_of(aqua_block_pool_get_sequences(list_, nullptr, 1, &bytes_)), kInvalid);
+  EXPECT_EQ(code_of(aqua_block_pool_get_sequences(list_, nullptr, 0, nullptr)), kInvalid);
   EXPECT_EQ(code_of(aqua_block_pool_resize(list_, 1, nullptr, 0, nullptr)), kInvalid);
   EXPECT_EQ(code_of(aqua_block_pool_take_moves(list_, nullptr, 0, nullptr)), kInvalid);
   EXPECT_EQ(status().frames, 3U);

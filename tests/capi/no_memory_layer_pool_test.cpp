@@ -200,6 +200,9 @@ TEST_F(NoMemoryBlockPool, AListIsAsItWas) {
       [&] { return aqua_block_pool_get_blocks(list_, 1, blocks_, 8, &count_); }, prepare,
       leaves(3));
   fail_each(
+      "aqua_block_pool_get_sequences",
+      [&] { return aqua_block_pool_get_sequences(list_, named_, 8, &count_); }, prepare, leaves(3));
+  fail_each(
       "aqua_block_pool_resize",
       [&] { return aqua_block_pool_resize(list_, 4, named_, 8, &count_); }, prepare, leaves(0));
 }

@@ -198,7 +198,7 @@ class LayerCalls {
     std::array<aqua_block_move, 40> moves{};
     const std::size_t room = in_.byte() % 41U;
     std::size_t count = 0;
-    switch (in_.byte() % 8) {
+    switch (in_.byte() % 9) {
       case 0:
         return handles_.used(list.id,
                              ok(aqua_block_pool_resize(list, number, named.data(), room, &count)));
@@ -214,6 +214,9 @@ class LayerCalls {
       case 5:
         return handles_.used(
             list.id, ok(aqua_block_pool_get_blocks(list, sequence, blocks.data(), room, &count)));
+      case 6:
+        return handles_.used(list.id,
+                             ok(aqua_block_pool_get_sequences(list, named.data(), room, &count)));
       default:
         handles_.used(list.id, ok(aqua_block_pool_allocate(list, sequence, number, blocks.data())));
     }

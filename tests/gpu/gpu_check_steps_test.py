@@ -39,18 +39,18 @@ GPU 00000000:2B:00.0
 
 class GpuCheckSteps(WithGpuCheck):
     def test_only_some_benchmarks_may_have_no_goals(self):
-        for program in ("gpu_bench", "planner_bench", "reclaim_bench"):
+        for program in ("gpu_bench", "gpu_layer_pool_bench", "planner_bench", "reclaim_bench"):
             self.script(program, measures())
         self.script("bin/python3", "exit 1")
         self.check("--only", "bench", status=1)
         for name, file in (("hbm", "gpu-bench-hbm"), ("host", "gpu-bench-host"), ("slab", "gpu-bench-slab"),
-                           ("planner", "gpu-planner"), ("reclaim", "gpu-reclaim")):
+                           ("planner", "gpu-planner"), ("reclaim", "gpu-reclaim"), ("layer_pool", "gpu-layer-pool")):
             self.assert_step(name, "failed", f"{file}.json has no goals")
         for name in ("sm_budget", "launches", "nccl", "batch"):
             self.assert_step(name, "passed", "measured; it has no goals")
 
     def test_benchmarks_are_told_what_to_measure(self):
-        for program in ("gpu_bench", "planner_bench", "reclaim_bench"):
+        for program in ("gpu_bench", "gpu_layer_pool_bench", "planner_bench", "reclaim_bench"):
             self.script(program, f'echo "$0 $*"; {measures(MET)}')
         self.script("bin/python3", f"echo {self.folder}/gpu_bench")
         self.check("--only", "bench", "--repetitions", "5", "--mib", "64", status=0)
@@ -58,7 +58,8 @@ class GpuCheckSteps(WithGpuCheck):
         self.assertIn(f"gpu_bench --only nccl --repetitions 5 --mib 64 --nccl {self.folder}/gpu_bench --json", self.log())
         self.assertIn("planner_bench --device cuda:0 --peer cuda:0 --mib 64 --json", self.log())
         self.assertIn("reclaim_bench --device cuda:0 --consumer-device cuda:0 --mib 256 --rounds 5", self.log())
-        self.assertEqual(len(list(self.out.iterdir())), 11)
+        self.assertIn("gpu_layer_pool_bench --repetitions 5 --json", self.log())
+        self.assertEqual(len(list(self.out.iterdir())), 12)
         self.script("bin/python3", "exit 1")
         self.check("--only", "nccl", "--only", "planner", status=0)
         self.assertIn("gpu_bench --only nccl --repetitions 11 --mib 1024 --nccl libnccl.so.2 --json", self.log())
@@ -185,7 +186,7 @@ class GpuCheckSteps(WithGpuCheck):
 
     def test_list_prints_every_name_and_each_is_taken(self):
         rows = [line.split() for line in self.listed()]
-        self.assertEqual(len(rows), 31)
+        self.assertEqual(len(rows), 32)
         self.assertEqual({row[1] for row in rows}, {"contact", "death", "tests", "bench", "engine", "sanitizer", "sharing"})
         self.assertIn(["host", "bench", "60", "s,", "and", "for", "each", "repetition", "60", "s"], rows)
         names = [row[0] for row in rows]

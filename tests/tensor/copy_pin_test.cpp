@@ -76,6 +76,19 @@ TEST_F(CopyPins, AWriterOfCopiesWaitsForNoFlip) {
   EXPECT_EQ(read(tensor_, a_), bytes_);
 }
 
+// An engine's thread takes them: it is told to come back, and not kept.
+TEST_F(CopyPins, AWriterOfCopiesWaitsForNoReaderOfTheOldPlace) {
+  auto reader = tensor_.pin(Access::read, a_).value();
+  evacuate(tensor_);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_CODE(Code::unavailable, entry().pin_for_copy(b_, {0, 1000}));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, TensorEntry::kWritePatience);
+  EXPECT_EQ(read(reader, a_), bytes_);
+  reader.release();
+  write(pins(0, 1000), 0, 8);
+  EXPECT_EQ(read(tensor_, a_), bytes_);
+}
+
 // The copy would read what they are writing.
 TEST_F(CopyPins, TakenBeforeTheMoveTheyAreOverBeforeAnythingIsCopied) {
   {

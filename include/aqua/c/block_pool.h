@@ -55,6 +55,12 @@ AQUA_CALL aqua_error* aqua_block_pool_release(aqua_block_pool pool, uint64_t seq
 AQUA_CALL aqua_error* aqua_block_pool_get_blocks(aqua_block_pool pool, uint64_t sequence,
                                                  uint32_t* blocks, size_t capacity, size_t* count);
 
+/* Writes the sequences that hold blocks, by number, as far as `capacity` goes: those whose KV is
+ * gone when a call on a layer pool says data_loss. *count is how many there are, which may be more.
+ * `sequences` may be NULL where `capacity` is 0. */
+AQUA_CALL aqua_error* aqua_block_pool_get_sequences(aqua_block_pool pool, uint64_t* sequences,
+                                                    size_t capacity, size_t* count);
+
 /* Changes the size, and writes the sequences to preempt, last come first: at most as many as there
  * are usable blocks. A growth that is not complete may be followed by another size.
  *   invalid_argument     to no blocks, or `capacity` is less than the sequences to preempt

@@ -143,7 +143,7 @@ AQUA_CALL aqua_error* aqua_layer_pool_begin_step(aqua_layer_pool pool, aqua_stre
  * and with the schedule "fifo", which moves layers here, the errors of end_layer(). */
 AQUA_CALL aqua_error* aqua_layer_pool_begin_layer(aqua_layer_pool pool, uint32_t layer);
 /* The layer's kernels are launched. Errors as those of aqua_layer_pool_begin_layer(), and
- *   unavailable          what is away has moved, and pins on its old place were held for 5 s more
+ *   unavailable          what is away has moved, and pins still hold its old place. Said at once
  * After this error, and any other but those, nothing is lost: call it again for this layer. */
 AQUA_CALL aqua_error* aqua_layer_pool_end_layer(aqua_layer_pool pool, uint32_t layer);
 /* *step is the step's number, from 1 on. `load` may be NULL. failed_precondition: not every layer
@@ -207,8 +207,8 @@ AQUA_CALL aqua_error* aqua_layer_pool_propose(aqua_layer_pool pool, uint32_t* fr
 AQUA_CALL aqua_error* aqua_layer_pool_adapt(aqua_layer_pool pool, aqua_block_pool blocks,
                                             aqua_stream stream, int* done);
 /* Ends the step and the change that are under way, if any are, and empties every block, also after
- * data_loss: no sequence of the engine's list has its KV any more. With the schedule "fifo" layers
- * are at other addresses afterwards. Waits as a resize does.
+ * data_loss: of the sequences that aqua_block_pool_get_sequences() writes none has its KV any more.
+ * With the schedule "fifo" layers are at other addresses afterwards. Waits as a resize does.
  *   resource_exhausted   no room for what is away; free some and call it again
  *   failed_precondition  a change of frames could not be undone: free the pool */
 AQUA_CALL aqua_error* aqua_layer_pool_discard(aqua_layer_pool pool);

@@ -54,7 +54,9 @@ typedef struct aqua_tensor_pages {
 /* Moves listed blocks to or from pages of a tensor, in any order; the other pages keep their bytes.
  * Each token and head of a range (NULL: all) keeps its place within its page, and the bytes of all
  * others stay as they are: a step's token goes to where its sequence is kept. Never waits for a
- * move of the tensor, so that pages may be written in every step of an engine. Errors as above. */
+ * move of the tensor, so that pages may be written in every step of an engine. Errors as above, and
+ * of aqua_offload_pages() at once
+ *   unavailable  pins from before the tensor moved still hold its old place; call it again */
 AQUA_CALL aqua_error* aqua_offload_pages(aqua_layout layout, const uint32_t* blocks,
                                          size_t block_count, const aqua_kv_range* range,
                                          aqua_tensor tensor, const aqua_tensor_pages* pages,

@@ -84,7 +84,9 @@ struct LayerPoolResize {
 };
 
 struct LayerPoolOptions {
-  std::uint32_t layers = 0;            // that have KV, all of one size: 3 to 256
+  // That have KV, all of one size: 3 to 256. Layers without, or that always stay, are left out;
+  // those of another size are a pool of their own. Their turns are planned as equally long.
+  std::uint32_t layers = 0;
   std::uint32_t planes_per_layer = 0;  // two, or one where keys and values share
   std::size_t block_bytes = 0;         // of one block in one plane
   std::size_t device_bytes = 0;        // of all frames; whole slabs are taken
@@ -179,9 +181,9 @@ class AQUA_API LayerPool {
   // and with `fifo`, which moves layers here, those of end_layer(): call it again.
   [[nodiscard]] Result<std::span<std::byte* const>> begin_layer(std::uint32_t layer);
   // The layer's kernels are launched. Errors as begin_layer()'s, and
-  //   unavailable          what is away has moved, and pins that others hold on its old place were
-  //                        not released for 5 s. After this and any code but those nothing is
-  //                        lost: call it again for this layer
+  //   unavailable          what is away has moved, and others' pins still hold its old place. Said
+  //                        at once: no call of a step waits for them
+  // After this and any code but those nothing is lost: call it again for this layer.
   [[nodiscard]] Result<void> end_layer(std::uint32_t layer);
   // Returns the step's number, from 1 on. failed_precondition: not every layer has ended, or
   // the last has copies to begin yet.
@@ -198,13 +200,14 @@ class AQUA_API LayerPool {
   // Copies blocks to a tensor and back, for preemption or a prefix cache: in the packed form of a
   // Layout of all layers (aqua/layout.hpp), from `offset` on. In order with `stream` as
   // Runtime::offload() and fetch() are, also for layers that are away, whose bytes do not come in
-  // for it. Neither waits for moves, of the tensor and of what is away, but where a pin that was
-  // taken before the move still holds the old place of what is written. The ticket has one layer,
+  // for it. Neither waits for moves, of the tensor and of what is away; but offload() does for up
+  // to 5 s while pins from before a move hold the tensor's old place. The ticket has one layer,
   // which is all of them. That of offload() says that the bytes were copied: that they are those of
   // the steps says step_done() of the last one, asked once the ticket is done.
   //   invalid_argument     a block that is not usable or is listed twice, a tensor too small
   //   failed_precondition  within a step; the stream is being captured into a graph
-  //   unavailable          such pins were not released for 5 s: call it again
+  //   unavailable          such pins were not released, or hold the old place of what is away,
+  //                        which is said at once: call it again
   //   data_loss            as said above, or the tensor's bytes are gone
   // After any other code the destination may have changed.
   [[nodiscard]] Result<Ticket> offload(BlockList blocks, AquaTensor& tensor, Stream stream,
@@ -235,8 +238,10 @@ class AQUA_API LayerPool {
   //                       under way has begun with
   //   resource_exhausted  also: host memory has no room for blocks that are moved. Said before any
   //                       sequence is named, or when such room has died and is taken anew
-  //   data_loss           as said above; or, where begin_step() does not say it, what died was room
-  //                       that the change had taken: a later call takes it anew
+  //   data_loss           as said above, naming the sequences that have blocks, up to 16 of them;
+  //   or,
+  //                       where begin_step() does not say it, what died was room that the change
+  //                       had taken: a later call takes it anew
   [[nodiscard]] Result<bool> resize(std::uint32_t frames, layer_swap::BlockPool& blocks,
                                     Stream stream);
 

@@ -20,6 +20,11 @@ namespace aqua {
   metrics.gauge("aqua_engine_layer_frames", status.frames);
   metrics.gauge("aqua_engine_layers_streamed", status.streamed_layers);
   metrics.gauge("aqua_engine_layer_blocks_usable", status.usable_blocks);
+  if (status.proposed_frames != 0) {  // with a goal
+    metrics.gauge("aqua_engine_layer_frames_proposed", status.proposed_frames);
+    metrics.type("aqua_engine_layer_frames_reason", "gauge");
+    metrics.sample("reason", status.reason, 1);
+  }
   metrics.type("aqua_engine_layer_away_bytes", "gauge");
   metrics.sample("tier", "peer", status.away_peer_bytes);
   metrics.sample("tier", "host", status.away_bytes - status.away_peer_bytes);

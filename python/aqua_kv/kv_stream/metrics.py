@@ -1,23 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Streamer and a Replicator say of themselves, as metrics in Prometheus' text format, for
-engines to add to what they answer at /metrics (aqua/kv_stream/metrics.hpp)."""
+"""What a Streamer, a Replicator and a LayerPool say of themselves, as metrics in Prometheus' text
+format, for engines to add to what they answer at /metrics (aqua/kv_stream/metrics.hpp,
+aqua/layer_swap/metrics.hpp)."""
 
 from __future__ import annotations
 
-from typing import Dict, List, Tuple, Union
+from typing import List, Union
 
+from ..layer_status import LayerPoolStatus, Metric, metrics_of
 from .replicator import ReplicatorStatus
 from .streamer import StreamerStatus
 
 STREAMS = "aqua_engine_streams_total"  # by `what`: "arrived", "cut_off"
 PARCELS_REFUSED = "aqua_engine_stream_parcels_refused_total"
 
-_Metric = Tuple[str, str, Dict[str, int]]  # name, kind, value by label
 
-
-def to_metrics(status: Union[StreamerStatus, ReplicatorStatus]) -> str:
-    """Streamer.status() or Replicator.status(), under the names that C++ engines have."""
-    metrics = _of_streamer(status) if isinstance(status, StreamerStatus) else _of_replicator(status)
+def to_metrics(status: Union[LayerPoolStatus, StreamerStatus, ReplicatorStatus]) -> str:
+    """The status() of one of them, under the names that C++ engines have."""
+    if isinstance(status, LayerPoolStatus):
+        metrics = metrics_of(status)
+    elif isinstance(status, StreamerStatus):
+        metrics = _of_streamer(status)
+    else:
+        metrics = _of_replicator(status)
     lines = []
     for name, kind, samples in metrics:
         lines.append(f"# TYPE {name} {kind}\n")
@@ -25,7 +30,7 @@ def to_metrics(status: Union[StreamerStatus, ReplicatorStatus]) -> str:
     return "".join(lines)
 
 
-def _of_streamer(status: StreamerStatus) -> List[_Metric]:
+def _of_streamer(status: StreamerStatus) -> List[Metric]:
     return [
         (STREAMS, "counter", {
             '{what="arrived"}': status.arrived, '{what="cut_off"}': status.cut_off,
@@ -34,7 +39,7 @@ def _of_streamer(status: StreamerStatus) -> List[_Metric]:
     ]
 
 
-def _of_replicator(status: ReplicatorStatus) -> List[_Metric]:
+def _of_replicator(status: ReplicatorStatus) -> List[Metric]:
     return [
         ("aqua_engine_replicas_connected", "gauge", {"": int(status.connected)}),
         ("aqua_engine_replica_sequences", "gauge", {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // LayerPool's expansion: what the steps' times ask for, and how the engine's blocks follow.
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
@@ -20,11 +22,21 @@ namespace {
 constexpr std::size_t kMostCopiedAtOnce = std::size_t{64} << 20;
 constexpr std::size_t kLinkSample = std::size_t{32} << 20;
 constexpr std::chrono::milliseconds kReclaim{2000};  // until it is asked again
+constexpr std::size_t kMostNamed = 16;               // sequences, in a message
 constexpr double kLongSample = 0.1;                  // seconds that need no other one beside them
 
 // A list is on its way to fewer blocks.
 bool gives_up(const BlockPool& blocks) {
   return blocks.resizing() && blocks.usable_blocks() == blocks.target_blocks();
+}
+
+// For the end of a message: how many they are, and the first of them.
+std::string named(const std::vector<layer_swap::SequenceId>& sequences) {
+  if (sequences.empty()) return "; none has blocks";
+  std::string text = concat("; ", sequences.size(), " have blocks: ");
+  for (std::size_t i = 0; i < std::min(sequences.size(), kMostNamed); ++i)
+    text += concat(i == 0 ? "" : ", ", sequences[i]);
+  return sequences.size() > kMostNamed ? text + " ..." : text;
 }
 
 }  // namespace
@@ -121,6 +133,13 @@ Result<bool> LayerPool::Impl::adapt(BlockPool& blocks, Stream stream) {
 }
 
 Result<bool> LayerPool::Impl::resize(std::uint32_t frames, BlockPool& blocks, Stream stream) {
+  auto done = follow_frames(frames, blocks, stream);
+  if (done.ok() || steps_.check_sound().ok()) return done;
+  return Error{done.error().code, concat(done.error().message, named(blocks.sequences()))};
+}
+
+Result<bool> LayerPool::Impl::follow_frames(std::uint32_t frames, BlockPool& blocks,
+                                            Stream stream) {
   AQUA_TRY(steps_.check_between("resize"));
   AQUA_TRY(check_list(blocks));
   const bool same = frames == memory_.frames() && blocks.usable_blocks() == memory_.blocks();
@@ -149,7 +168,7 @@ Result<bool> LayerPool::Impl::resize(std::uint32_t frames, BlockPool& blocks, St
   change_.reset();
   for (std::uint32_t layer = 0; blocks.resizing(); ++layer) AQUA_TRY(blocks.layer_ready(layer));
   tell({.frames = to, .usable_blocks = memory_.blocks(), .done = true});
-  return resize(frames, blocks, stream);
+  return follow_frames(frames, blocks, stream);
 }
 
 // Refuses another list than the one that a change began with: which of its blocks are held is

@@ -87,6 +87,8 @@ class LayerPool::Impl {
   [[nodiscard]] std::pair<Tier, double> measure_link(bool host_only);
   void follow_link();
   [[nodiscard]] Result<void> take_back(std::size_t slabs);
+  [[nodiscard]] Result<bool> follow_frames(std::uint32_t frames, layer_swap::BlockPool& blocks,
+                                           Stream stream);
   [[nodiscard]] Result<void> check_list(const layer_swap::BlockPool& blocks) const;
   [[nodiscard]] Result<void> begin_change(std::uint32_t frames, layer_swap::BlockPool& blocks);
   [[nodiscard]] Result<AquaTensor> make_room(std::size_t bytes);

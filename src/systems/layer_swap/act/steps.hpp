@@ -47,7 +47,7 @@ class Steps {
   // The bytes of these blocks in frames of streamed layers no longer count; what is away has newer.
   void forget(BlockList blocks);
   // Posts copies after which what is away has the bytes of these blocks, of all streamed layers.
-  // Waits for no copy, but as Runtime::offload() does for pins on an old place. Errors: its own,
+  // Waits for no copy, and says `unavailable` as Runtime::offload() to pages does. Errors: its own,
   // and after data_loss bytes are lost. Where a copy fails later check_sound() says so.
   [[nodiscard]] Result<void> save(BlockList blocks);
   // The frames are laid out anew: those of streamed layers have no block, and no copy is under way.

@@ -32,6 +32,14 @@ Result<void> change_list(const char* what, aqua_block_pool handle, Change&& chan
   });
 }
 
+// Writes as many as there is room for, and how many there are.
+template <typename Number>
+void write_out(const std::vector<Number>& all, Number* place, std::size_t capacity,
+               std::size_t* count) {
+  std::copy_n(all.begin(), std::min(all.size(), capacity), place);
+  *count = all.size();
+}
+
 Result<void> check_room(const char* what, const char* array, const void* place,
                         std::size_t capacity, std::size_t wanted) {
   if (wanted > capacity) {
@@ -105,9 +113,20 @@ aqua_error* aqua_block_pool_get_blocks(aqua_block_pool pool, uint64_t sequence, 
     AQUA_CAPI_NOT_NULL(what, count);
     if (capacity != 0) AQUA_CAPI_NOT_NULL(what, blocks);
     return use_list(what, pool, [&](const BlockPool& list) -> Result<void> {
-      const auto of = list.blocks_of(sequence);
-      std::copy_n(of.begin(), std::min(of.size(), capacity), blocks);
-      *count = of.size();
+      write_out(list.blocks_of(sequence), blocks, capacity, count);
+      return {};
+    });
+  });
+}
+
+aqua_error* aqua_block_pool_get_sequences(aqua_block_pool pool, uint64_t* sequences,
+                                          size_t capacity, size_t* count) {
+  return call([&]() -> Result<void> {
+    constexpr const char* what = "aqua_block_pool_get_sequences";
+    AQUA_CAPI_NOT_NULL(what, count);
+    if (capacity != 0) AQUA_CAPI_NOT_NULL(what, sequences);
+    return use_list(what, pool, [&](const BlockPool& list) -> Result<void> {
+      write_out(list.sequences(), sequences, capacity, count);
       return {};
     });
   });

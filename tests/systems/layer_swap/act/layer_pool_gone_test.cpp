@@ -16,6 +16,22 @@ class LayerPoolGone : public ChangingLayerPool, public ::testing::WithParamInter
 };
 INSTANTIATE_TEST_SUITE_P(Schedules, LayerPoolGone, schedules, schedule_name);
 
+TEST_P(LayerPoolGone, WhoeverHasTheListIsToldWhoseKvIsLost) {
+  open(4, "");
+  come(7, 2);
+  come(9, 1);
+  engine_->settle();
+  for (const auto& tensor : detail::Internals::impl(*runtime_).table().all())
+    EXPECT_TRUE(tensor->lose());
+  for (int round = 0; round < 2; ++round) {
+    const auto resized = pool().resize(3, *blocks_, engine_->stream());
+    ASSERT_FALSE(resized.ok());
+    EXPECT_EQ(resized.error().code, Code::data_loss);
+    EXPECT_TRUE(resized.error().message.ends_with("; 2 have blocks: 7, 9"))
+        << resized.error().message;
+  }
+}
+
 TEST_P(LayerPoolGone, ResizeSaysSoAndSoDoesAllThatFollows) {
   open(4, "");
   come(1, 4);

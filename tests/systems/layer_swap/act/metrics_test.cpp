@@ -6,6 +6,17 @@
 namespace aqua {
 namespace {
 
+TEST(LayerPoolMetrics, WithAGoalTellTheFramesThatAreProposedAndWhy) {
+  const std::string text = to_metrics(
+      LayerPoolStatus{.frames = 8, .usable_blocks = 96, .proposed_frames = 7, .reason = "wanted"});
+  EXPECT_NE(text.find("# TYPE aqua_engine_layer_frames_proposed gauge\n"
+                      "aqua_engine_layer_frames_proposed 7\n"
+                      "# TYPE aqua_engine_layer_frames_reason gauge\n"
+                      "aqua_engine_layer_frames_reason{reason=\"wanted\"} 1\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(LayerPoolMetrics, TellFramesBytesAndWhereTheTimeWent) {
   const LayerPoolStatus status{.frames = 8,
                                .usable_blocks = 96,
