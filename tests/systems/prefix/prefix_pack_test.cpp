@@ -7,9 +7,7 @@ namespace aqua::prefix::test {
 namespace {
 
 PrefixPack pack_of(std::uint64_t order, std::uint32_t first, std::vector<BlockHash> chain) {
-  return {.owner = chain_root("engine"),
-          .shape = chain_root("shape"),
-          .order = order,
+  return {.head = {chain_root("engine"), chain_root("shape"), order},
           .tokens = chain.size() * 8 - 3,
           .first = first,
           .chain = std::move(chain)};

@@ -29,13 +29,12 @@ Result<void> KeptPrefixes::find() {
     AQUA_TRY(segments_->read(each.name));
     ++awaited;
   }
-  std::vector<PrefixPack> packs;
-  std::vector<OpenedSegment> found;
+  Found found;
   const auto deadline = std::chrono::steady_clock::now() + options_.patience;
   while (awaited > 0) {
     const auto outcomes = segments_->opened();
     awaited -= outcomes.size();
-    for (const OpenedSegment& each : outcomes) look_at(each, packs, found);
+    for (const OpenedSegment& each : outcomes) look_at(each, found);
     if (awaited == 0 || !outcomes.empty()) continue;
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
@@ -46,46 +45,81 @@ Result<void> KeptPrefixes::find() {
     }
     (void)segments_->wait(left);
   }
-  take_in(std::move(packs), found);
+  take_in(found);
   return {};
 }
 
-void KeptPrefixes::look_at(const OpenedSegment& opened, std::vector<PrefixPack>& packs,
-                           std::vector<OpenedSegment>& found) {
+void KeptPrefixes::look_at(const OpenedSegment& opened, Found& found) {
   if (opened.error) return;  // it was dropped meanwhile, or cannot be mapped here
-  auto pack = prefix::parse_pack_head({opened.segment.address, opened.name.bytes});
-  const bool ours = pack.ok() && pack->owner == owner_hash_;
-  if (ours && pack->shape == shape_hash_ && fits(*pack, opened.name)) {
-    packs.push_back(*std::move(pack));
-    found.push_back(opened);
+  const std::span<const std::byte> bytes{opened.segment.address, opened.name.bytes};
+  if (auto pack = prefix::parse_pack_head(bytes); pack.ok()) {
+    const bool ours = pack->head.owner == owner_hash_;
+    if (ours && pack->head.shape == shape_hash_ && fits(*pack, opened.name)) {
+      found.packs.push_back(*std::move(pack));
+      found.segments.push_back(opened);
+      return;
+    }
+    refused_ += ours ? 1U : 0U;
+    (void)segments_->close(opened.name.number, ours ? SegmentAfter::drop : SegmentAfter::keep);
     return;
   }
-  refused_ += ours ? 1U : 0U;
-  (void)segments_->close(opened.name.number, ours ? SegmentAfter::drop : SegmentAfter::keep);
+  prefix::PrefixHistory read = history_;
+  const auto head = read.read(bytes);
+  (void)segments_->close(opened.name.number, SegmentAfter::keep);
+  if (!head.ok() || head->owner != owner_hash_) return;
+  if (head->shape != shape_hash_ || head->order <= found_order_) {
+    found.needless.push_back(opened.name);
+    return;
+  }
+  if (history_at_.number != 0) found.needless.push_back(history_at_);
+  history_ = std::move(read);
+  history_at_ = opened.name;
+  found_order_ = head->order;
 }
 
-void KeptPrefixes::take_in(std::vector<PrefixPack> packs, const std::vector<OpenedSegment>& found) {
-  std::vector<bool> used(packs.size());
-  for (const std::size_t i : prefix::usable_packs(packs)) {
-    const PrefixPack& pack = packs[i];
-    order_ = std::max(order_, pack.order);
-    enter(found[i].name.number,
-          {.name = found[i].name,
-           .capacity = found[i].segment.bytes,
+void KeptPrefixes::take_in(const Found& found) {
+  std::vector<bool> used(found.packs.size());
+  order_ = found_order_;
+  for (const std::size_t i : prefix::usable_packs(found.packs)) {
+    const PrefixPack& pack = found.packs[i];
+    const OpenedSegment& opened = found.segments[i];
+    order_ = std::max(order_, pack.head.order);
+    enter(opened.name.number,
+          {.name = opened.name,
+           .capacity = opened.segment.bytes,
            .state = State::opened,
            .blocks = {pack.chain.begin() + pack.first, pack.chain.end()}},
           pack.first, pack.tokens, prefix::pack_head_bytes(pack.chain.size()));
-    const auto entered = packs_.find(found[i].name.number);
+    const auto entered = packs_.find(opened.name.number);
     if (entered->second.live == 0) end(entered);  // other packs have all that it has
     used[i] = true;
     found_.push_back(pack);
   }
-  for (std::size_t i = 0; i < packs.size(); ++i) {
+  for (std::size_t i = 0; i < used.size(); ++i) {
     if (used[i]) continue;  // of the others no prompt leads to the blocks any more
     ++refused_;
-    (void)segments_->close(found[i].name.number, SegmentAfter::drop);
+    (void)segments_->close(found.segments[i].name.number, SegmentAfter::drop);
   }
+  for (const SegmentName& name : found.needless) (void)segments_->drop(name);
   found_blocks_ = places_.size();
+}
+
+std::vector<prefix::BlockHash> KeptPrefixes::restore(prefix::PrefixIndex& index) {
+  const auto packs = std::exchange(found_, {});
+  prefix::restore_index(index, packs, history_, found_order_,
+                        [this](const prefix::BlockHash& block) { return has(block); });
+  std::vector<prefix::BlockHash> there;
+  for (const PrefixPack& pack : packs) {
+    const std::size_t hit = index.match(pack.prefix()).blocks;
+    for (std::size_t i = pack.first; i < pack.chain.size(); ++i) {
+      if (i < hit) {
+        there.push_back(pack.chain[i]);
+      } else {
+        drop(pack.chain[i]);  // for which the index has no room
+      }
+    }
+  }
+  return there;
 }
 
 }  // namespace aqua

@@ -15,8 +15,11 @@ using prefix::BlockHash;
 using prefix::PrefixPack;
 
 constexpr std::size_t kMostShapeBytes = 1024;
-constexpr std::size_t kMostOffers = 1024;  // that wait; of more the oldest are given up
-constexpr std::size_t kHeadRoom = std::size_t{64} << 10;  // for chains of four thousand blocks
+// Prompts that wait; of more the oldest are given up. Few: where the keeper is slower than prompts
+// come, what is written then is what was stored lately, and not what is evicted next.
+constexpr std::size_t kMostOffers = 64;
+constexpr std::size_t kHeadRoom = std::size_t{64} << 10;     // for chains of four thousand blocks
+constexpr std::size_t kHistoryBytes = std::size_t{4} << 20;  // some ten thousand prompts
 constexpr std::uint32_t kOnly[] = {0};
 
 bool in_names(char c) {
@@ -41,7 +44,8 @@ KeptPrefixes::KeptPrefixes(const PrefixKeeping& options, const Shape& shape)
       owner_hash_(prefix::chain_root(options.name)),
       shape_hash_(prefix::chain_root(concat(options.shape, "; blocks of ", shape.block_tokens,
                                             " tokens, ", shape.engine_block_tokens, " of them in ",
-                                            shape.engine_block_bytes, " bytes"))) {}
+                                            shape.engine_block_bytes, " bytes"))),
+      history_(std::min(options.segment_bytes, kHistoryBytes)) {}
 
 Result<std::unique_ptr<KeptPrefixes>> KeptPrefixes::open(Runtime& runtime,
                                                          const PrefixKeeping& options,
@@ -155,7 +159,7 @@ void KeptPrefixes::hear() {
 
 void KeptPrefixes::committed(const CommittedSegment& outcome) {
   const auto at = packs_.find(outcome.name.number);
-  if (at == packs_.end()) return;
+  if (history_committed(outcome) || at == packs_.end()) return;
   if (outcome.error) {
     failed(*outcome.error);
     ++given_up_;
@@ -179,7 +183,14 @@ void KeptPrefixes::opened(const OpenedSegment& outcome) {
   if (at->second.live == 0) end(at);
 }
 
-void KeptPrefixes::offer(const prefix::Prefix& prefix) {
+void KeptPrefixes::asked(const prefix::Prefix& prefix) {
+  history_.asked(prefix);
+  ++unwritten_;
+}
+
+void KeptPrefixes::stored(const prefix::Prefix& prefix) {
+  history_.stored(prefix);
+  ++unwritten_;
   if (!segments_ || !segments_->status().connected) return;
   const bool all = std::ranges::all_of(
       prefix.chain, [this](const BlockHash& block) { return places_.contains(block); });
@@ -243,9 +254,7 @@ Result<void> KeptPrefixes::write(const Offer& offer, std::size_t first, std::siz
     AQUA_TRY(segments_->gather(segment.number, offset, layout, kOnly, side_->stream()));
     offset += bytes;
   }
-  prefix::write_pack_head({.owner = owner_hash_,
-                           .shape = shape_hash_,
-                           .order = ++order_,
+  prefix::write_pack_head({.head = {owner_hash_, shape_hash_, ++order_},
                            .tokens = tokens,
                            .first = static_cast<std::uint32_t>(first),
                            .chain = {chain.begin(), chain.end()}},
@@ -267,7 +276,8 @@ bool KeptPrefixes::write_behind(const TensorOf& tensor_of, std::chrono::millisec
     while (!offers_.empty() && write_next(offers_.front(), tensor_of)) {
       if (offers_.front().chain.empty()) offers_.pop_front();
     }
-    if (offers_.empty() && writing_ == 0) return true;
+    const bool written = offers_.empty() && writing_ == 0;
+    if (write_history(written && patience.count() > 0) && written) return true;
     if (!segments_->status().connected) return false;
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());

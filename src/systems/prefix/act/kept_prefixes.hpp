@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// KeptPrefixes has a prefix cache's blocks in segments of the keeper's. kept_prefixes.cpp writes
-// them and lets them go; found_prefixes.cpp reads what an earlier cache has left.
+// KeptPrefixes has a prefix cache's blocks in segments of the keeper's, and which prompts it has
+// met. kept_prefixes.cpp writes blocks and lets them go, kept_history.cpp writes the prompts, and
+// found_prefixes.cpp reads what an earlier cache has left.
 //
 // Blocks are copied out of their tensors on a stream of its own, behind whatever writes them: no
 // call but open() and the patience of write_behind() waits. A copy holds its tensor as any other
@@ -32,7 +33,7 @@
 #include "aqua/prefix/prefix_keeping.hpp"
 #include "aqua/runtime.hpp"
 #include "aqua/side_stream.hpp"
-#include "systems/prefix/decide/prefix_pack.hpp"
+#include "systems/prefix/decide/prefix_history.hpp"
 
 namespace aqua {
 
@@ -52,8 +53,9 @@ class KeptPrefixes {
                                                                   const PrefixKeeping& options,
                                                                   const Shape& shape);
 
-  // What open() has found, in the order in which it was written; once.
-  [[nodiscard]] std::vector<prefix::PrefixPack> take_found() { return std::exchange(found_, {}); }
+  // Brings an index that is new to where the earlier cache's was, and returns the blocks that it
+  // has then; once.
+  [[nodiscard]] std::vector<prefix::BlockHash> restore(prefix::PrefixIndex& index);
 
   // Whether the bytes of a block are here, and can be read now or once they are open.
   [[nodiscard]] bool has(const prefix::BlockHash& block) const;
@@ -65,8 +67,10 @@ class KeptPrefixes {
   // The cache has the block no more.
   void drop(const prefix::BlockHash& block);
 
-  // Blocks of this prompt are to be kept: those that the cache has when their turn comes.
-  void offer(const prefix::Prefix& prefix);
+  // The cache was asked for this prompt.
+  void asked(const prefix::Prefix& prefix);
+  // It has stored it: its blocks are to be kept, those that the cache has when their turn comes.
+  void stored(const prefix::Prefix& prefix);
   // Takes in what the keeper has said, and posts copies as far as segments are ready; then waits
   // for more until all is kept, or for so long. True: nothing waits.
   bool write_behind(const TensorOf& tensor_of, std::chrono::milliseconds patience = {});
@@ -115,12 +119,23 @@ class KeptPrefixes {
   [[nodiscard]] Result<void> write(const Offer& offer, std::size_t first, std::size_t end,
                                    const Segment& segment, const TensorOf& tensor_of);
 
+  // kept_history.cpp
+  // Writes it where many prompts have come since, or any. True: nothing of it waits for a segment
+  // that is ready, or for the keeper.
+  bool write_history(bool any);
+  // The outcome of that, if it is one.
+  [[nodiscard]] bool history_committed(const CommittedSegment& outcome);
+
   // found_prefixes.cpp
   [[nodiscard]] Result<void> find();
-  // A segment is open: a pack of this cache's goes to the others; anything else is let go of.
-  void look_at(const OpenedSegment& opened, std::vector<prefix::PrefixPack>& packs,
-               std::vector<OpenedSegment>& found);
-  void take_in(std::vector<prefix::PrefixPack> packs, const std::vector<OpenedSegment>& found);
+  // A segment is open: one of this cache's goes to the others; anything else is let go of.
+  struct Found {
+    std::vector<prefix::PrefixPack> packs{};
+    std::vector<OpenedSegment> segments{};  // that have them
+    std::vector<SegmentName> needless{};  // histories that are not the latest, or of another shape
+  };
+  void look_at(const OpenedSegment& opened, Found& found);
+  void take_in(const Found& found);
   [[nodiscard]] bool fits(const prefix::PrefixPack& pack, const SegmentName& name) const;
 
   const PrefixKeeping options_;
@@ -133,7 +148,13 @@ class KeptPrefixes {
   Packs packs_;
   std::deque<Offer> offers_;  // the longest waiting first
   std::vector<prefix::PrefixPack> found_;
-  std::uint64_t order_ = 0;  // of the last pack
+  prefix::PrefixHistory history_;
+  std::uint64_t found_order_ = 0;  // of the history that was found
+  std::size_t unwritten_ = 0;      // prompts since it was written
+  // The segment that has it, and the one that will; number 0: none.
+  SegmentName history_at_{};
+  Segment history_next_{};
+  std::uint64_t order_ = 0;  // of the last pack or history
   std::size_t bytes_ = 0;    // of all segments in packs_
   std::size_t writing_ = 0;  // packs
   std::size_t found_blocks_ = 0, refused_ = 0;

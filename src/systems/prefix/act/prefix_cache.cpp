@@ -26,6 +26,7 @@ Result<PrefixTransfer> PrefixCache::Impl::fetch(const Prefix& prefix, BlockList 
   AQUA_TRY(check("prefix cache: fetch", index_.match(prefix).tokens, blocks));
   PrefixTransfer transfer;
   transfer.match = index_.acquire(prefix);
+  if (kept_) kept_->asked(prefix);
   const auto held = prefix.chain.first(transfer.match.blocks);
   Result<void> posted;
   for (std::size_t i = 0; i < held.size() && posted.ok(); ++i) {
@@ -86,7 +87,7 @@ Result<PrefixTransfer> PrefixCache::Impl::store(const Prefix& prefix, BlockList 
   }
   transfer.blocks = transfer.tickets.size();
   AQUA_TRY(index_.unpin(mine));
-  if (kept_) kept_->offer(prefix);
+  if (kept_) kept_->stored(prefix);
   (void)write_behind({});
   if (!stored.ok() && stored.error().code != Code::resource_exhausted) {
     return std::move(stored).error();

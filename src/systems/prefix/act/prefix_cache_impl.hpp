@@ -68,8 +68,6 @@ class PrefixCache::Impl {
   // How the layout's blocks lie, as a part of a shape's text.
   [[nodiscard]] static std::string shape_of(const Layout& layout);
   [[nodiscard]] Result<void> keep(const PrefixKeeping& keeping);
-  // Puts what the keeper has into the index.
-  void restore();
   // Makes a tensor of a block that the keeper alone has, behind the work on `stream`.
   //   resource_exhausted, unavailable   it stays where it is, and can be brought another time
   //   not_found                         it is not there either

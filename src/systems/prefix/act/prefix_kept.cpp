@@ -19,27 +19,8 @@ Result<void> PrefixCache::Impl::keep(const PrefixKeeping& keeping) {
                                         {.block_tokens = options_.index.block_tokens,
                                          .engine_block_tokens = options_.engine_block_tokens,
                                          .engine_block_bytes = copies_.block_bytes}));
-  restore();
+  for (const BlockHash& block : kept_->restore(index_)) tensors_.try_emplace(block);
   return {};
-}
-
-// Packs come in the order in which they were written, so the index takes the first ones for the
-// least recently used. Where it has less room than the keeper it evicts those.
-void PrefixCache::Impl::restore() {
-  for (const prefix::PrefixPack& pack : kept_->take_found()) {
-    std::size_t blocks = 0;  // before and in this pack, that are there still
-    while (blocks < pack.chain.size() && kept_->has(pack.chain[blocks])) ++blocks;
-    const auto chain = std::span(pack.chain).first(blocks);
-    const std::size_t tokens =
-        std::min<std::size_t>(pack.tokens, blocks * std::size_t{options_.index.block_tokens});
-    const auto added = index_.insert({chain, tokens}, Tier::host);
-    if (!added.ok()) continue;  // never: open() has seen that they fit
-    discard(added->evicted);
-    for (const BlockHash& block : chain.subspan(added->first, added->blocks)) {
-      tensors_.try_emplace(block);
-    }
-    for (const BlockHash& block : chain.subspan(added->first + added->blocks)) kept_->drop(block);
-  }
 }
 
 Result<Ticket> PrefixCache::Impl::bring(const BlockHash& block, Stream stream) {

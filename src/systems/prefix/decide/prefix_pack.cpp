@@ -2,34 +2,20 @@
 #include "systems/prefix/decide/prefix_pack.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <string_view>
 #include <unordered_set>
 
 #include "base/fnv1a.hpp"
+#include "systems/prefix/decide/bytes_at.hpp"
 
 namespace aqua::prefix {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie");
-static_assert(sizeof(BlockHash) == 16, "hashes are copied as they lie");
 
 constexpr std::string_view kMagic = "AQUAPFX1";
 constexpr std::size_t kHashed = 16;  // the head is hashed from here on
 constexpr std::size_t kFixed = 72;
 constexpr std::size_t kAlignment = 64;
-
-template <typename T>
-void put(std::span<std::byte> at, std::size_t offset, const T& value) {
-  std::memcpy(at.subspan(offset, sizeof value).data(), &value, sizeof value);
-}
-template <typename T>
-T get(std::span<const std::byte> at, std::size_t offset) {
-  T value{};
-  std::memcpy(&value, at.subspan(offset, sizeof value).data(), sizeof value);
-  return value;
-}
 
 }  // namespace
 
@@ -42,35 +28,32 @@ void write_pack_head(const PrefixPack& pack, std::span<std::byte> segment) {
   const std::span<std::byte> head = segment.first(pack_head_bytes(pack.chain.size()));
   std::ranges::fill(head, std::byte{0});
   std::memcpy(head.data(), kMagic.data(), kMagic.size());
-  put(head, 16, pack.owner);
-  put(head, 32, pack.shape);
-  put(head, 48, pack.order);
-  put(head, 56, pack.tokens);
-  put(head, 64, static_cast<std::uint32_t>(pack.chain.size()));
-  put(head, 68, pack.first);
-  for (std::size_t i = 0; i < pack.chain.size(); ++i) {
-    put(head, kFixed + i * sizeof(BlockHash), pack.chain[i]);
-  }
-  put(head, 8, fnv1a(head.subspan(kHashed)));
+  put_at(head, 16, pack.head.owner);
+  put_at(head, 32, pack.head.shape);
+  put_at(head, 48, pack.head.order);
+  put_at(head, 56, pack.tokens);
+  put_at(head, 64, static_cast<std::uint32_t>(pack.chain.size()));
+  put_at(head, 68, pack.first);
+  put_at(head, kFixed, std::span<const BlockHash>(pack.chain));
+  put_at(head, 8, fnv1a(head.subspan(kHashed)));
 }
 
 Result<PrefixPack> parse_pack_head(std::span<const std::byte> segment) {
   const Error wrong{Code::invalid_argument, "the segment has no prefix pack that can be"};
   if (segment.size() < kFixed) return wrong;
   if (std::memcmp(segment.data(), kMagic.data(), kMagic.size()) != 0) return wrong;
-  const auto blocks = get<std::uint32_t>(segment, 64);
+  const auto blocks = get_at<std::uint32_t>(segment, 64);
   const std::size_t bytes = pack_head_bytes(blocks);
   if (blocks == 0 || bytes > segment.size()) return wrong;
   const auto head = segment.first(bytes);
-  if (get<std::uint64_t>(head, 8) != fnv1a(head.subspan(kHashed))) return wrong;
-  PrefixPack pack{.owner = get<BlockHash>(head, 16),
-                  .shape = get<BlockHash>(head, 32),
-                  .order = get<std::uint64_t>(head, 48),
-                  .tokens = get<std::uint64_t>(head, 56),
-                  .first = get<std::uint32_t>(head, 68)};
+  if (get_at<std::uint64_t>(head, 8) != fnv1a(head.subspan(kHashed))) return wrong;
+  PrefixPack pack{.head = {get_at<BlockHash>(head, 16), get_at<BlockHash>(head, 32),
+                           get_at<std::uint64_t>(head, 48)},
+                  .tokens = get_at<std::uint64_t>(head, 56),
+                  .first = get_at<std::uint32_t>(head, 68)};
   if (pack.first >= blocks) return wrong;
   pack.chain.resize(blocks);
-  std::memcpy(pack.chain.data(), head.subspan(kFixed).data(), blocks * sizeof(BlockHash));
+  get_at(head, kFixed, std::span(pack.chain));
   return pack;
 }
 
@@ -88,7 +71,7 @@ std::vector<std::size_t> usable_packs(std::span<const PrefixPack> found) {
         std::ranges::all_of(before, [&](const BlockHash& block) { return there.contains(block); });
     if (all) usable.push_back(i);
   }
-  std::ranges::stable_sort(usable, {}, [&](std::size_t i) { return found[i].order; });
+  std::ranges::stable_sort(usable, {}, [&](std::size_t i) { return found[i].head.order; });
   return usable;
 }
 

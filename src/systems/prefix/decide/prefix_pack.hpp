@@ -24,18 +24,25 @@
 #include <span>
 #include <vector>
 
-#include "aqua/prefix/block_hash.hpp"
+#include "aqua/prefix/prefix_index.hpp"
 #include "aqua/result.hpp"
 
 namespace aqua::prefix {
 
-struct PrefixPack {
+// Also of a history (prefix_history.hpp).
+struct PackHead {
   BlockHash owner{};
   BlockHash shape{};
   std::uint64_t order = 0;
+  friend bool operator==(const PackHead&, const PackHead&) = default;
+};
+
+struct PrefixPack {
+  PackHead head{};
   std::uint64_t tokens = 0;
   std::uint32_t first = 0;
   std::vector<BlockHash> chain{};
+  [[nodiscard]] Prefix prefix() const { return {chain, tokens}; }
   friend bool operator==(const PrefixPack&, const PrefixPack&) = default;
 };
 
