@@ -45,6 +45,21 @@ TEST_F(KeptPrefixCache, OutlivesItsEngineWithAKeeperThatHasNoDisk) {
   EXPECT_EQ(next.hit(1, tokens), 0U);
 }
 
+// The cache's own order of use is not lost: prompts that were hit last stay longest.
+TEST_F(KeptPrefixCache, KnowsAfterARestartWhatWasUsedLast) {
+  in_a_process_that_is_killed([&] {
+    KeptEngine engine(keeping());
+    for (unsigned i = 1; i <= 3; ++i) engine.store(i, tokens);
+    EXPECT_EQ(engine.hit(1, tokens), tokens);
+    EXPECT_TRUE(engine.keep_all());
+  });
+  KeptEngine engine(keeping(), 3 * blocks);
+  engine.store(4, tokens);
+  EXPECT_EQ(engine.hit(1, tokens), tokens);
+  EXPECT_EQ(engine.hit(2, tokens), 0U);
+  EXPECT_EQ(engine.hit(3, tokens), tokens);
+}
+
 // What goes on after a restart is kept as before: new blocks, behind those that were found.
 TEST_F(KeptPrefixCache, GoesOnBehindWhatItHasFound) {
   store_in_a_process_that_is_killed(1, 16);
