@@ -6,7 +6,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/xxh3.hpp"
 #include "systems/prefix/decide/bytes_at.hpp"
 
 namespace aqua::prefix {
@@ -16,6 +15,10 @@ constexpr std::string_view kMagic = "AQUAPFH1";
 constexpr std::size_t kHashed = 24;  // all is hashed from here on
 constexpr std::size_t kFixedPrompt = 16;
 constexpr std::size_t kShortWhile = 64;  // prompts that may come between asking and storing
+
+BlockHash hash_of(std::span<const std::byte> bytes) {
+  return chain_root({reinterpret_cast<const char*>(bytes.data()), bytes.size()});  // XXH3
+}
 
 std::size_t bytes_of(const PrefixHistory::Prompt& prompt) {
   return kFixedPrompt + prompt.chain.size() * sizeof(BlockHash);
@@ -76,14 +79,14 @@ void PrefixHistory::write(const PackHead& head, std::span<std::byte> segment) co
     put_at(all, at + kFixedPrompt, std::span<const BlockHash>(prompt.chain));
     at += bytes_of(prompt);
   }
-  put_at(all, 8, xxh3_of(all.subspan(kHashed)));
+  put_at(all, 8, hash_of(all.subspan(kHashed)));
 }
 
 Result<PackHead> PrefixHistory::read(std::span<const std::byte> segment) {
   const Error wrong{Code::invalid_argument, "the segment has no history of prefixes that can be"};
   if (segment.size() < kHistoryHeadBytes ||
       std::memcmp(segment.data(), kMagic.data(), kMagic.size()) != 0 ||
-      get_at<Xxh3Digest>(segment, 8) != xxh3_of(segment.subspan(kHashed)))
+      get_at<BlockHash>(segment, 8) != hash_of(segment.subspan(kHashed)))
     return wrong;
   PrefixHistory read(most_bytes_);
   std::size_t at = kHistoryHeadBytes;
