@@ -17,8 +17,10 @@
 namespace aqua {
 
 struct PrefixKeeping {
-  // Whose it is: one engine's, which another process takes on after it. 1 to 64 letters, digits,
-  // '-' and '_'. What lies under this name and is of another shape is dropped.
+  // Whose it is: one rank's of one engine, which another process takes on after it. 1 to 64
+  // letters, digits, '-' and '_'. What lies under this name and is of another shape is dropped. Of
+  // two that run at once under one name each drops what the other keeps; no byte of either is wrong
+  // for it.
   std::string name{};
   // Of model, adapter, dtype and this rank's part of the KV, at most 1,024 bytes. The sizes of
   // blocks and the layout are added to it. Bytes are never read into another shape.
@@ -26,7 +28,8 @@ struct PrefixKeeping {
   // Of segments, at the keeper: host memory, and as much of its disk. What finds no room is not
   // kept.
   std::size_t max_bytes = std::size_t{4} << 30;
-  // Of a segment, into which blocks of one prompt go as far as it has room. One block at least.
+  // Of a segment, into which blocks of one prompt go as far as it has room. One block at least. Two
+  // are kept ready, in memory of the keeper's.
   std::size_t segment_bytes = std::size_t{64} << 20;
   std::string keeper{};  // as SegmentsOptions::keeper
   // How long create() may take to open what the keeper has. What is not open then is a miss.

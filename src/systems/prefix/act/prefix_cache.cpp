@@ -43,10 +43,13 @@ Result<PrefixTransfer> PrefixCache::Impl::fetch(const Prefix& prefix, BlockList 
   if (posted.ok()) return transfer;
   const BlockHash& failed = held[transfer.blocks];
   const Cached& cached = tensors_.at(failed);
+  const Code code = posted.error().code;
   // Of other bytes than the tensor's, as of a LayerPool that is to be discarded: the caller's.
-  const bool lost =
-      cached.tensor.valid() && posted.error().code == Code::data_loss && cached.tensor.lost();
-  if (cached.tensor.valid() && !lost) return std::move(posted).error();
+  const bool lost = cached.tensor.valid() && cached.tensor.lost() && code == Code::data_loss;
+  const bool not_now =
+      !cached.tensor.valid() &&
+      (code == Code::resource_exhausted || code == Code::unavailable || code == Code::not_found);
+  if (!lost && !not_now) return std::move(posted).error();
   // What the keeper alone has may be brought another time.
   if (!look_at(failed)) lose(failed);
   transfer.match = index_.match(
