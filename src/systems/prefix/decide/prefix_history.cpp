@@ -11,8 +11,8 @@
 namespace aqua::prefix {
 namespace {
 
-constexpr std::string_view kMagic = "AQUAPFH1";
-constexpr std::size_t kHashed = 24;  // all is hashed from here on
+constexpr std::string_view kHistoryMagic = "AQUAPFH1";
+constexpr std::size_t kHashedHistory = 24;  // all is hashed from here on
 constexpr std::size_t kFixedPrompt = 16;
 constexpr std::size_t kShortWhile = 64;  // prompts that may come between asking and storing
 
@@ -66,7 +66,7 @@ void PrefixHistory::append(Prompt prompt) {
 
 void PrefixHistory::write(const PackHead& head, std::span<std::byte> segment) const {
   const auto all = segment.first(bytes_);
-  std::memcpy(all.data(), kMagic.data(), kMagic.size());
+  std::memcpy(all.data(), kHistoryMagic.data(), kHistoryMagic.size());
   put_at(all, 24, head.owner);
   put_at(all, 40, head.shape);
   put_at(all, 56, head.order);
@@ -79,14 +79,14 @@ void PrefixHistory::write(const PackHead& head, std::span<std::byte> segment) co
     put_at(all, at + kFixedPrompt, std::span<const BlockHash>(prompt.chain));
     at += bytes_of(prompt);
   }
-  put_at(all, 8, hash_of(all.subspan(kHashed)));
+  put_at(all, 8, hash_of(all.subspan(kHashedHistory)));
 }
 
 Result<PackHead> PrefixHistory::read(std::span<const std::byte> segment) {
   const Error wrong{Code::invalid_argument, "the segment has no history of prefixes that can be"};
   if (segment.size() < kHistoryHeadBytes ||
-      std::memcmp(segment.data(), kMagic.data(), kMagic.size()) != 0 ||
-      get_at<BlockHash>(segment, 8) != hash_of(segment.subspan(kHashed)))
+      std::memcmp(segment.data(), kHistoryMagic.data(), kHistoryMagic.size()) != 0 ||
+      get_at<BlockHash>(segment, 8) != hash_of(segment.subspan(kHashedHistory)))
     return wrong;
   PrefixHistory read(most_bytes_);
   std::size_t at = kHistoryHeadBytes;

@@ -12,48 +12,48 @@
 namespace aqua::prefix {
 namespace {
 
-constexpr std::string_view kMagic = "AQUAPFX1";
-constexpr std::size_t kHashed = 16;  // the head is hashed from here on
-constexpr std::size_t kFixed = 72;
+constexpr std::string_view kPackMagic = "AQUAPFX1";
+constexpr std::size_t kHashedHead = 16;  // the head is hashed from here on
+constexpr std::size_t kFixedHead = 72;
 constexpr std::size_t kAlignment = 64;
 
 }  // namespace
 
 std::size_t pack_head_bytes(std::size_t chain_blocks) {
-  const std::size_t bytes = kFixed + chain_blocks * sizeof(BlockHash);
+  const std::size_t bytes = kFixedHead + chain_blocks * sizeof(BlockHash);
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 void write_pack_head(const PrefixPack& pack, std::span<std::byte> segment) {
   const std::span<std::byte> head = segment.first(pack_head_bytes(pack.chain.size()));
   std::ranges::fill(head, std::byte{0});
-  std::memcpy(head.data(), kMagic.data(), kMagic.size());
+  std::memcpy(head.data(), kPackMagic.data(), kPackMagic.size());
   put_at(head, 16, pack.head.owner);
   put_at(head, 32, pack.head.shape);
   put_at(head, 48, pack.head.order);
   put_at(head, 56, pack.tokens);
   put_at(head, 64, static_cast<std::uint32_t>(pack.chain.size()));
   put_at(head, 68, pack.first);
-  put_at(head, kFixed, std::span<const BlockHash>(pack.chain));
-  put_at(head, 8, fnv1a(head.subspan(kHashed)));
+  put_at(head, kFixedHead, std::span<const BlockHash>(pack.chain));
+  put_at(head, 8, fnv1a(head.subspan(kHashedHead)));
 }
 
 Result<PrefixPack> parse_pack_head(std::span<const std::byte> segment) {
   const Error wrong{Code::invalid_argument, "the segment has no prefix pack that can be"};
-  if (segment.size() < kFixed) return wrong;
-  if (std::memcmp(segment.data(), kMagic.data(), kMagic.size()) != 0) return wrong;
+  if (segment.size() < kFixedHead) return wrong;
+  if (std::memcmp(segment.data(), kPackMagic.data(), kPackMagic.size()) != 0) return wrong;
   const auto blocks = get_at<std::uint32_t>(segment, 64);
   const std::size_t bytes = pack_head_bytes(blocks);
   if (blocks == 0 || bytes > segment.size()) return wrong;
   const auto head = segment.first(bytes);
-  if (get_at<std::uint64_t>(head, 8) != fnv1a(head.subspan(kHashed))) return wrong;
+  if (get_at<std::uint64_t>(head, 8) != fnv1a(head.subspan(kHashedHead))) return wrong;
   PrefixPack pack{.head = {get_at<BlockHash>(head, 16), get_at<BlockHash>(head, 32),
                            get_at<std::uint64_t>(head, 48)},
                   .tokens = get_at<std::uint64_t>(head, 56),
                   .first = get_at<std::uint32_t>(head, 68)};
   if (pack.first >= blocks) return wrong;
   pack.chain.resize(blocks);
-  get_at(head, kFixed, std::span(pack.chain));
+  get_at(head, kFixedHead, std::span(pack.chain));
   return pack;
 }
 
