@@ -18,13 +18,19 @@
 // hears of one that a reclaim drops, by its name "prefix"; the cache notices by itself.
 // Order: copies are queued on `stream`; nothing waits for them. A fetch of a block comes after the
 // store of it, and a block evicted while a copy of it is queued is freed after that copy.
-// Threads: one at a time. Owns: the tensors; must not outlive the runtime.
+// Kept (PrefixCacheOptions::keep): what is stored is copied to the keeper as well, behind the
+// engine, and the next cache of the same name begins with it. Such a block has no tensor until it
+// is hit: then it gets one, and is fetched out of it as any other. No call but create(), the
+// destructor and write_behind() waits for the keeper, and no reclaim does. Threads: one at a time.
+// Owns: the tensors; must not outlive the runtime.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +38,7 @@
 #include "aqua/export.h"
 #include "aqua/layout.hpp"
 #include "aqua/prefix/prefix_index.hpp"
+#include "aqua/prefix/prefix_keeping.hpp"
 #include "aqua/result.hpp"
 #include "aqua/runtime.hpp"
 #include "aqua/ticket.hpp"
@@ -42,6 +49,8 @@ struct PrefixCacheOptions {
   // index.block_tokens is a multiple of the engine's block; capacity_blocks bounds the memory.
   prefix::PrefixOptions index{};
   std::uint32_t engine_block_tokens = 16;  // tokens in a block of the engine's
+  // Where and as what blocks are kept beyond this process. Without one they end with it.
+  std::optional<PrefixKeeping> keep{};
 };
 
 // How blocks go to tensors and back where the engine's cache is no memory that a Layout describes:
@@ -68,7 +77,8 @@ struct PrefixTransfer {
 class AQUA_API PrefixCache {
  public:
   // invalid_argument names the option. The layout describes the engine's cache and stays in place
-  // as long as work is queued.
+  // as long as work is queued. With `keep` it blocks until what the keeper has is open; where no
+  // keeper is there the cache works all the same, and kept() says why it keeps nothing.
   [[nodiscard]] static Result<PrefixCache> create(Runtime& runtime, const Layout& layout,
                                                   const PrefixCacheOptions& options);
   // The same by copies of one's own. invalid_argument where one of them is missing.
@@ -109,6 +119,13 @@ class AQUA_API PrefixCache {
                                                 Stream stream);
   // Ends the name and its pin; the blocks stay until they are evicted.
   [[nodiscard]] Result<void> drop(std::string_view id);
+
+  // --- kept beyond this process ----------------------------------------------------------------
+  // fetch() and store() post copies to the keeper as far as it has segments ready. This does so
+  // without either, for an engine that idles or is about to end, and blocks until all that was
+  // stored so far is kept, or for so long. True: it is, but for what kept() says was given up.
+  bool write_behind(std::chrono::milliseconds patience = {});
+  [[nodiscard]] PrefixKept kept() const;  // as of the last call
 
   // --- swap space shared with preemption -------------------------------------------------------
   // Sets the capacity in index blocks, and evicts down to it.

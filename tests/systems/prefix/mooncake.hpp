@@ -17,6 +17,7 @@ namespace aqua::prefix::test {
 struct TracePrompt {
   std::vector<BlockHash> chain;
   std::size_t tokens = 0;
+  double seconds = 0;  // when it comes
   [[nodiscard]] Prefix prefix() const { return {chain, tokens}; }
 };
 
@@ -28,7 +29,8 @@ inline std::vector<TracePrompt> mooncake_conversation() {
   std::ifstream file(std::string(folder) + "/traces/mooncake_conversation_trace.jsonl");
   for (std::string line; std::getline(file, line);) {
     const auto row = nlohmann::json::parse(line);
-    TracePrompt prompt{{}, row.at("input_length").get<std::size_t>()};
+    TracePrompt prompt{
+        {}, row.at("input_length").get<std::size_t>(), row.at("timestamp").get<double>() / 1000};
     for (const auto& id : row.at("hash_ids")) prompt.chain.push_back({0, id.get<std::uint64_t>()});
     prompts.push_back(std::move(prompt));
   }

@@ -3,8 +3,7 @@
 // every byte that comes back is compared.
 #include <future>
 
-#include "tests/runtime/runtime_fixture.hpp"
-#include "tests/systems/prefix/engine_blocks.hpp"
+#include "tests/systems/prefix/prefix_at_a_peer.hpp"
 
 namespace aqua {
 namespace {
@@ -13,67 +12,11 @@ using namespace aqua::literals;
 using std::chrono::milliseconds;
 using test::chain;
 using test::EngineBlocks;
+using test::PrefixAtAPeer;
 
-constexpr std::size_t lent = 16_MiB;  // four slabs
-constexpr std::size_t prompt = 32;    // tokens: eight engine blocks, four of the index, 512 KiB
-constexpr std::size_t prompt_blocks = 4;
-
-class PrefixAtAPeer : public test::RuntimeFixture {
- protected:
-  void SetUp() override {
-    lender_ = open({.device = "emu:0", .name = "lender"});
-    borrower_ =
-        open({.device = "emu:1", .name = "borrower", .host_bytes = 64_MiB, .max_peer_bytes = lent});
-    engine_ = std::make_unique<EngineBlocks>(*borrower_, 16_KiB);
-    lend();
-  }
-  void TearDown() override {
-    cache_.reset();
-    engine_.reset();
-  }
-  void lend() {
-    ASSERT_TRUE(lender_->lend(lent).ok());
-    await([&] { return borrower_->status().peer.capacity_bytes == lent; });
-  }
-  // All of it, which takes until the last slab is home.
-  void take_back() {
-    auto reclaim = lender_->reclaim(lent, milliseconds(20'000));
-    ASSERT_TRUE(reclaim.ok() && reclaim->wait().ok());
-    EXPECT_EQ(lender_->status().lent_bytes, 0U);
-  }
-  void open_cache(std::size_t capacity) {
-    cache_ = *PrefixCache::create(
-        *borrower_, engine_->layout(),
-        {.index = {.block_tokens = 8, .capacity_blocks = capacity}, .engine_block_tokens = 4});
-  }
-  // The KV that `seed` says, of prompt `number` of a tenant.
-  void store(unsigned seed, unsigned number, const char* tenant = "tenant") {
-    const auto from = EngineBlocks::list(seed, 8);
-    engine_->fill(from, seed);
-    const auto hashes = chain(number, prompt, tenant);
-    auto stored = cache_->store({hashes, prompt}, from, engine_->stream());
-    ASSERT_TRUE(stored.ok()) << stored.error().message;
-    ASSERT_TRUE(stored->wait().ok());
-  }
-  // Fetches it into other blocks. Whole and as it was stored, or nothing.
-  prefix::PrefixMatch hit(unsigned seed, unsigned number, const char* tenant = "tenant") {
-    const auto hashes = chain(number, prompt, tenant);
-    engine_->fill(into_, seed + 1);
-    return arrived(cache_->fetch({hashes, prompt}, into_, engine_->stream()), seed);
-  }
-  prefix::PrefixMatch arrived(Result<PrefixTransfer> got, unsigned seed) {
-    EXPECT_TRUE(got.ok()) << (got.ok() ? "" : got.error().message);
-    if (!got.ok()) return {};
-    EXPECT_TRUE(got->wait().ok());
-    EXPECT_EQ(engine_->wrong(into_, got->match.blocks == 0 ? seed + 1 : seed), 0U);
-    return got->match;
-  }
-
-  std::optional<Runtime> lender_, borrower_;
-  std::unique_ptr<EngineBlocks> engine_;
-  std::optional<PrefixCache> cache_;
-  const std::vector<std::uint32_t> into_ = EngineBlocks::list(33, 8);
-};
+constexpr std::size_t lent = PrefixAtAPeer::lent;
+constexpr std::size_t prompt = PrefixAtAPeer::prompt;
+constexpr std::size_t prompt_blocks = PrefixAtAPeer::prompt_blocks;
 
 TEST_F(PrefixAtAPeer, WhatIsStoredLiesInLentMemoryAndComesBack) {
   open_cache(100);

@@ -7,17 +7,30 @@
 
 namespace aqua {
 
+Result<Ticket> PrefixCache::Impl::fetch_block(const BlockHash& block, BlockList to, Stream stream) {
+  std::vector<Ticket> copies;
+  if (!tensors_.at(block).tensor.valid()) {
+    AQUA_ASSIGN(Ticket brought, bring(block, stream));
+    copies.push_back(std::move(brought));
+  }
+  AQUA_ASSIGN(Ticket fetched, copies_.fetch(tensors_.at(block).tensor, to, stream));
+  if (copies.empty()) return fetched;
+  copies.push_back(std::move(fetched));
+  return Ticket::join(std::move(copies));
+}
+
 Result<PrefixTransfer> PrefixCache::Impl::fetch(const Prefix& prefix, BlockList blocks,
                                                 Stream stream) {
+  (void)write_behind({});
   refresh(prefix);
   AQUA_TRY(check("prefix cache: fetch", index_.match(prefix).tokens, blocks));
   PrefixTransfer transfer;
   transfer.match = index_.acquire(prefix);
+  if (kept_) kept_->asked(prefix);
   const auto held = prefix.chain.first(transfer.match.blocks);
   Result<void> posted;
   for (std::size_t i = 0; i < held.size() && posted.ok(); ++i) {
-    auto ticket =
-        copies_.fetch(tensors_.at(held[i]).tensor, part(blocks, i, transfer.match.tokens), stream);
+    auto ticket = fetch_block(held[i], part(blocks, i, transfer.match.tokens), stream);
     if (ticket.ok()) {
       transfer.tickets.push_back(std::move(*ticket));
     } else {
@@ -28,10 +41,17 @@ Result<PrefixTransfer> PrefixCache::Impl::fetch(const Prefix& prefix, BlockList 
   AQUA_TRY(index_.release(held));
   transfer.blocks = transfer.tickets.size();
   if (posted.ok()) return transfer;
+  const BlockHash& failed = held[transfer.blocks];
+  const Cached& cached = tensors_.at(failed);
+  const Code code = posted.error().code;
   // Of other bytes than the tensor's, as of a LayerPool that is to be discarded: the caller's.
-  const bool lost = tensors_.at(held[transfer.blocks]).tensor.lost();
-  if (posted.error().code != Code::data_loss || !lost) return std::move(posted).error();
-  lose(held[transfer.blocks]);
+  const bool lost = cached.tensor.valid() && cached.tensor.lost() && code == Code::data_loss;
+  const bool not_now =
+      !cached.tensor.valid() &&
+      (code == Code::resource_exhausted || code == Code::unavailable || code == Code::not_found);
+  if (!lost && !not_now) return std::move(posted).error();
+  // What the keeper alone has may be brought another time.
+  if (!look_at(failed)) lose(failed);
   transfer.match = index_.match(
       {held.first(transfer.blocks), transfer.blocks * std::size_t{options_.index.block_tokens}});
   return transfer;
@@ -40,6 +60,7 @@ Result<PrefixTransfer> PrefixCache::Impl::fetch(const Prefix& prefix, BlockList 
 Result<PrefixTransfer> PrefixCache::Impl::store(const Prefix& prefix, BlockList blocks,
                                                 Stream stream, bool keep) {
   AQUA_TRY(check("prefix cache: store", prefix.tokens, blocks));
+  (void)write_behind({});
   refresh(prefix);
   PrefixTransfer transfer;
   transfer.match = index_.match(prefix);
@@ -60,11 +81,7 @@ Result<PrefixTransfer> PrefixCache::Impl::store(const Prefix& prefix, BlockList 
       stored = std::move(ticket).error();
     } else {
       transfer.tickets.push_back(std::move(*ticket));
-      discard({mine[i]});
-      bytes_ += tensor->bytes();
-      const Tier tier = tensor->tier();
-      tensors_.emplace(mine[i], Cached{std::move(*tensor), keep || tier == Tier::host});
-      stored = index_.moved(mine[i], tier);
+      stored = put(mine[i], std::move(*tensor), keep);
     }
     if (stored.ok()) continue;
     // Takes out the first block without bytes, and those after it, which have none either.
@@ -73,6 +90,8 @@ Result<PrefixTransfer> PrefixCache::Impl::store(const Prefix& prefix, BlockList 
   }
   transfer.blocks = transfer.tickets.size();
   AQUA_TRY(index_.unpin(mine));
+  if (kept_) kept_->stored(prefix);
+  (void)write_behind({});
   if (!stored.ok() && stored.error().code != Code::resource_exhausted) {
     return std::move(stored).error();
   }
@@ -86,6 +105,8 @@ Result<void> PrefixTransfer::wait() {
 
 Result<PrefixCache> PrefixCache::create(Runtime& runtime, const Layout& layout,
                                         const PrefixCacheOptions& options) {
+  PrefixCacheOptions wanted = options;
+  if (wanted.keep) wanted.keep->shape += Impl::shape_of(layout);
   // The runtime may be moved by its owner.
   auto view = std::make_shared<Runtime>(detail::Internals::view(runtime));
   return create(runtime,
@@ -98,7 +119,7 @@ Result<PrefixCache> PrefixCache::create(Runtime& runtime, const Layout& layout,
                                  [view, layout](AquaTensor& from, BlockList to, Stream stream) {
                                    return view->fetch(from, layout, to, stream);
                                  }},
-                options);
+                wanted);
 }
 
 Result<PrefixCache> PrefixCache::create(Runtime& runtime, const PrefixCopies& copies,
@@ -114,7 +135,9 @@ Result<PrefixCache> PrefixCache::create(Runtime& runtime, const PrefixCopies& co
                         " is no multiple of engine_block_tokens ", options.engine_block_tokens)};
   }
   AQUA_ASSIGN(prefix::PrefixIndex index, prefix::PrefixIndex::create(options.index));
-  return PrefixCache(std::make_unique<Impl>(runtime, copies, options, std::move(index)));
+  auto impl = std::make_unique<Impl>(runtime, copies, options, std::move(index));
+  if (options.keep) AQUA_TRY(impl->keep(*options.keep));
+  return PrefixCache(std::move(impl));
 }
 
 PrefixCache::PrefixCache(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -166,6 +189,14 @@ void PrefixCache::set_capacity(std::size_t blocks) {
 
 Result<AquaTensor> PrefixCache::allocate(const TensorOptions& options) {
   return impl_->allocate_before_prefixes(options);
+}
+
+bool PrefixCache::write_behind(std::chrono::milliseconds patience) {
+  return impl_->write_behind(patience);
+}
+
+PrefixKept PrefixCache::kept() const {
+  return impl_->kept_ ? impl_->kept_->status() : PrefixKept{};
 }
 
 const prefix::PrefixIndex& PrefixCache::index() const noexcept {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands behind PrefixCache. prefix_cache.cpp moves blocks, prefix_room.cpp makes room for
-// tensors.
+// tensors, kept_prefixes.cpp has copies of blocks with the keeper, where that is asked for.
 //
-// Invariant: outside a call, tensors_ has a tensor for exactly the present blocks of index_. A
-// block that is evicted or lost in the index loses its tensor in the same call; a block whose
-// tensor cannot be made is lost in the index again. A tensor dropped here outlives the copies
-// queued on it.
+// Invariant: outside a call, tensors_ has an entry for exactly the present blocks of index_: a
+// tensor, or none where the block's bytes are with the keeper alone. A block that is evicted or
+// lost in the index loses its tensor and its copy in the same call; a block whose tensor cannot be
+// made is lost in the index again. A tensor dropped here outlives the copies queued on it.
 #pragma once
 
 #include <algorithm>
+#include <chrono>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -18,6 +20,7 @@
 #include "aqua/prefix/prefix_cache.hpp"
 #include "base/concat.hpp"
 #include "base/internals.hpp"
+#include "systems/prefix/act/kept_prefixes.hpp"
 
 namespace aqua {
 
@@ -52,6 +55,8 @@ class PrefixCache::Impl {
   }
 
   [[nodiscard]] Result<PrefixTransfer> fetch(const Prefix& prefix, BlockList blocks, Stream stream);
+  // A present block, out of its tensor, which is made where the keeper alone has it.
+  [[nodiscard]] Result<Ticket> fetch_block(const BlockHash& block, BlockList to, Stream stream);
   // With `keep` the new tensors are not discardable, and blocks that are there without an exit are
   // stored anew.
   [[nodiscard]] Result<PrefixTransfer> store(const Prefix& prefix, BlockList blocks, Stream stream,
@@ -59,24 +64,40 @@ class PrefixCache::Impl {
   [[nodiscard]] Result<AquaTensor> allocate_block(std::size_t bytes, bool keep);
   [[nodiscard]] Result<AquaTensor> allocate_before_prefixes(const TensorOptions& options);
   std::size_t evict_for(bool discardable);
+  // prefix_kept.cpp
+  // How the layout's blocks lie, as a part of a shape's text.
+  [[nodiscard]] static std::string shape_of(const Layout& layout);
+  [[nodiscard]] Result<void> keep(const PrefixKeeping& keeping);
+  // Makes a tensor of a block that the keeper alone has, behind the work on `stream`.
+  //   resource_exhausted, unavailable   it stays where it is, and can be brought another time
+  //   not_found                         it is not there either
+  [[nodiscard]] Result<Ticket> bring(const BlockHash& block, Stream stream);
+  bool write_behind(std::chrono::milliseconds patience);
   // Frees what the index has evicted; returns its bytes.
   std::size_t discard(const std::vector<BlockHash>& blocks) {
     const std::size_t before = bytes_;
     for (const BlockHash& block : blocks) {
       const auto found = tensors_.find(block);
       if (found == tensors_.end()) continue;
-      bytes_ -= found->second.tensor.bytes();
+      free_tensor(found->second);
       tensors_.erase(found);
+      if (kept_) kept_->drop(block);
     }
     return before - bytes_;
   }
-  // Tells the index where the tensor of a present block is: they move on their own. False when its
-  // bytes are lost.
+  // Tells the index where a present block is: tensors move on their own, and where one has lost its
+  // bytes the keeper may have them. False when they are lost.
   [[nodiscard]] bool look_at(const BlockHash& block) {
     Cached& cached = tensors_.at(block);
-    const Tier tier = cached.tensor.tier();
-    cached.has_exit |= tier == Tier::host;
-    return !cached.tensor.lost() && index_.moved(block, tier).ok();
+    if (cached.has_bytes()) {
+      const Tier tier = cached.tensor.tier();
+      cached.has_exit |= tier == Tier::host;
+      return index_.moved(block, tier).ok();
+    }
+    if (!kept_ || !kept_->has(block)) return false;
+    free_tensor(cached);
+    (void)kept_->ready(block);  // or is soon
+    return index_.moved(block, Tier::host).ok();
   }
   void look_at_all();
   // Takes out what was lost of the prefix since it was looked at.
@@ -99,11 +120,27 @@ class PrefixCache::Impl {
   }
 
   struct Cached {
-    AquaTensor tensor;
+    [[nodiscard]] bool has_bytes() const { return tensor.valid() && !tensor.lost(); }
+    AquaTensor tensor{};  // none: the keeper alone has the bytes
     // Owns a range of host memory for as long as it lives: it was made with one, or was seen to lie
     // there.
     bool has_exit = false;
   };
+
+  // A present block has this tensor now, in place of the one it had.
+  [[nodiscard]] Result<void> put(const BlockHash& block, AquaTensor tensor, bool has_exit) {
+    Cached& cached = tensors_[block];
+    free_tensor(cached);
+    bytes_ += tensor.bytes();
+    const Tier tier = tensor.tier();
+    cached = {std::move(tensor), has_exit || tier == Tier::host};
+    return index_.moved(block, tier);
+  }
+  void free_tensor(Cached& cached) {
+    if (!cached.tensor.valid()) return;
+    bytes_ -= cached.tensor.bytes();
+    cached = {};
+  }
 
   Runtime runtime_;  // a view of the caller's, which may move his
   const PrefixCopies copies_;
@@ -113,6 +150,7 @@ class PrefixCache::Impl {
   std::unordered_map<BlockHash, Cached> tensors_;
   std::unordered_map<std::string, std::vector<BlockHash>> pinned_;  // by name
   std::size_t bytes_ = 0;
+  std::unique_ptr<KeptPrefixes> kept_;  // null: none is asked for
 };
 
 }  // namespace aqua

@@ -14,8 +14,9 @@ Result<AquaTensor> PrefixCache::Impl::allocate_block(std::size_t bytes, bool kee
   for (;;) {
     auto tensor = runtime_.allocate({.bytes = bytes, .name = "prefix", .discardable = !keep});
     if (tensor.ok() || tensor.error().code != Code::resource_exhausted) return tensor;
-    if (keep) {
-      if (evict_for(false) == 0) return tensor;
+    // Where the keeper has blocks that have no tensor, those are not evicted in vain.
+    if (keep || kept_) {
+      if (evict_for(!keep) == 0) return tensor;
       continue;
     }
     const std::size_t capacity = index_.capacity();
@@ -32,11 +33,14 @@ Result<AquaTensor> PrefixCache::Impl::allocate_block(std::size_t bytes, bool kee
 // that have an exit. A prefix without one would give no room and stays, unless the tensor is
 // discardable itself and can take the prefix's place.
 std::size_t PrefixCache::Impl::evict_for(bool discardable) {
-  const std::size_t evicted = discard(index_.evict(
-      [this](const BlockHash& block) { return tensors_.at(block).tensor.tier() == Tier::host; }));
+  const std::size_t evicted = discard(index_.evict([this](const BlockHash& block) {
+    const AquaTensor& tensor = tensors_.at(block).tensor;
+    return tensor.valid() && tensor.tier() == Tier::host;
+  }));
   if (evicted > 0) return evicted;
   return discard(index_.evict([this, discardable](const BlockHash& block) {
-    return discardable || tensors_.at(block).has_exit;
+    const Cached& cached = tensors_.at(block);
+    return cached.has_exit || (discardable && cached.tensor.valid());
   }));
 }
 
