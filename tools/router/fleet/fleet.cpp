@@ -91,7 +91,7 @@ void Fleet::order_move(RequestId id, Request& request, EngineId to, std::uint64_
   request.last_ordered = ++last_move_;
   request.ordered_from = name_of(request.at);
   order(id, OrderKind::move, to, plan, request.last_ordered,
-        by_tokens || !share_a_pool_now(request.at, to));
+        by_tokens || !hands_over_now(request.at, to));
 }
 
 // Has the packer place it. Nothing has changed after an error.
