@@ -14,7 +14,9 @@
 namespace aqua::fleet {
 
 struct Options {
+  std::string address = "127.0.0.1";
   int port = 0;
+  std::string server{};  // this machine's name
   std::string coordinator = "none";
   std::uint32_t blocks = 512;  // of the pool, that this engine may hold
   std::uint32_t budget_tokens = 256;
