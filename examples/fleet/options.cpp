@@ -41,6 +41,8 @@ void add_pace(CommandLine& line, Options& options) {
   line.number("--budget", options.budget_tokens, 2, 65536, "N", "tokens of an iteration")
       .number("--iteration-ms", options.iteration_ms, 0, 10'000, "X",
               "an iteration takes at least so long, as on a GPU")
+      .number("--link-kb-per-s", options.link_kb_per_s, 0, 1'000'000'000, "KB",
+              "of an emulated device's link to host memory; 0: unpaced")
       .group("For tests")
       .text("--die-at", options.step, "STEP", "kills itself at this step of a move")
       .flag("--stop", options.stop, "stops itself in place of that");

@@ -2,6 +2,7 @@
 // The engine as the destination of moves (docs/engine/migration.md).
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "must.hpp"
@@ -21,6 +22,8 @@ using migration::DestinationEvent;
 // little beside them: an engine that is drained has all of its requests ask for room at once. The
 // source holds the answer before it outgrows its room.
 constexpr std::array<std::uint32_t, 2> kGrowth{32, 8};
+// The same where it grows while it is copied.
+constexpr std::array<std::uint32_t, 3> kCopiedGrowth{128, 32, 8};
 
 Error senseless(const std::string& what) {
   return Error{Code::invalid_argument, "the note and the parcel do not agree: " + what};
@@ -47,8 +50,10 @@ void Engine::receive(Arrival& arrival) {
     const schedule::SchedulerStatus now = scheduler_->status();
     return now.device_blocks_held + blocks <= now.device_blocks;
   };
-  if (!fits(kGrowth.front())) kept_.drop_all();
-  if (std::ranges::none_of(kGrowth, fits)) return arrival.out->say(failed_event(no_room), true);
+  using Growth = std::span<const std::uint32_t>;
+  const Growth growth = cache_.has_pool() ? Growth(kGrowth) : Growth(kCopiedGrowth);
+  if (!fits(growth.front())) kept_.drop_all();
+  if (std::ranges::none_of(growth, fits)) return arrival.out->say(failed_event(no_room), true);
   rooms_ += blocks;
   arrival.out->say(reserved_event(room));
   incoming_.push_back({.asked = std::move(arrival.asked), .out = arrival.out, .room = blocks});

@@ -112,7 +112,7 @@ void Engine::begin_move(SequenceId id, const Order& order) {
                                            {.kind = migration::Kind::kv,
                                             .room_tokens = room,
                                             .block_tokens = options_.cache.tokens_per_block,
-                                            .little_tokens = 2 * options_.cache.tokens_per_block});
+                                            .little_tokens = options_.cache.tokens_per_block});
   if (!move.ok()) return refuse(reason_of(move.error()));
   const ParcelHead head{sequence.name.request, options_.cache.parcel_turn(order.move)};
   const auto parcel = cache_.carrier().open(head, order.to);
