@@ -15,23 +15,23 @@ using example::must;
 int run_engine(const Options& options,
                const std::function<std::unique_ptr<Model>(Runtime&)>& make_model) {
   Options given = options;
-  if (given.cache.keeper.empty()) given.cache.own_blocks = given.blocks;
+  if (!given.cache.has_pool()) given.cache.own_blocks = given.blocks;
   Inbox inbox;
-  Runtime runtime =
-      must(Runtime::open(
-               {.device = given.device,
-                .coordinator = given.coordinator,
-                .name = "fleet-engine-" + given.cache.role,
-                .host_bytes = 2_MiB,
-                .curve_directory = "off",
-                .emulated = {.total_bytes = 64_GiB},
-                .callbacks = {.on_budget =
-                                  [&inbox](const MemoryBudget&) { inbox.post(MemoryNews{}); }}}),
-           "runtime");
+  Runtime runtime = must(
+      Runtime::open(
+          {.device = given.device,
+           .coordinator = given.coordinator,
+           .name = "fleet-engine-" + given.cache.role,
+           .host_bytes = 2_MiB,
+           .curve_directory = "off",
+           .emulated = {.total_bytes = 64_GiB, .link_bytes_per_second = 1000 * given.link_kb_per_s},
+           .callbacks = {.on_budget =
+                             [&inbox](const MemoryBudget&) { inbox.post(MemoryNews{}); }}}),
+      "runtime");
   const std::unique_ptr<Model> model = make_model(runtime);
   Engine engine(runtime, inbox, *model, given);
   Door door(engine, *model, given);
-  std::printf("http://127.0.0.1:%d\n", door.port());
+  std::printf("http://%s:%d\n", given.address.c_str(), door.port());
   std::fflush(stdout);
   const std::string why = engine.wait();
   door.stop();

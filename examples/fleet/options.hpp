@@ -14,12 +14,15 @@
 namespace aqua::fleet {
 
 struct Options {
+  std::string address = "127.0.0.1";
   int port = 0;
+  std::string server{};  // this machine's name
   std::string coordinator = "none";
   std::uint32_t blocks = 512;  // of the pool, that this engine may hold
   std::uint32_t budget_tokens = 256;
   double iteration_ms = 0;
   std::string device = "emu:0";
+  std::uint64_t link_kb_per_s = 0;  // of an emulated device, to host memory; 0: unpaced
   // Without a request for so long, an engine whose KV is in memory of its own lends it.
   std::chrono::milliseconds lend_after{0};  // 0: never
   CacheOptions cache{};

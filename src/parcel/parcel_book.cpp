@@ -278,12 +278,17 @@ Result<void> ParcelBook::finish(MemberNumber taker, std::uint64_t number, Parcel
 
 Result<void> ParcelBook::cancel(const std::string& id, std::uint64_t up_to) {
   const auto known = turns_.find(id);
-  bool any = false;
+  bool any = false, carried = false;
   if (known != turns_.end()) {
     const auto numbers = known->second.numbers;
     for (const std::uint64_t number : numbers) {
       Record& record = parcels_.at(number);
-      if (is_taken(record.state) || record.given_turn > up_to) continue;
+      if (record.given_turn > up_to) continue;
+      if (is_taken(record.state)) {
+        const auto taker = members_.find(record.taker);
+        carried |= taker != members_.end() && taker->second.courier.has_value();
+        continue;
+      }
       tell_giver(record, number, ParcelEvent::cancelled);
       tell_cut_off(number);
       end_parcel(number);
@@ -291,6 +296,7 @@ Result<void> ParcelBook::cancel(const std::string& id, std::uint64_t up_to) {
     }
   }
   if (any) return {};
+  if (carried) return wrong_state("cancel: a courier has the parcel of '", id.substr(0, 40), "'");
   return Error{Code::not_found, concat("cancel: no parcel of '", id.substr(0, 40), "' waits")};
 }
 

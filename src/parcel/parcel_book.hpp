@@ -189,7 +189,8 @@ class ParcelBook {
   [[nodiscard]] Result<void> tell_cut_off(MemberNumber courier, const std::string& role,
                                           const ParcelHead& head);
   // Ends what nobody has taken of this id, of what was given under this turn or a lower one.
-  // not_found: there is nothing.
+  //   not_found            there is nothing
+  //   failed_precondition  nothing but what a courier has taken: it is on its way to another keeper
   [[nodiscard]] Result<void> cancel(const std::string& id, std::uint64_t up_to = kMostTurn);
 
   // The connection of a member has closed: nobody can close what it fills, nor be given what it has

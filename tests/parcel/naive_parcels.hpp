@@ -133,6 +133,9 @@ class NaiveParcels {
   }
   Said cancel(const std::string& id) {
     const std::size_t before = rows_.size();
+    const bool carried = std::ranges::any_of(rows_, [&](const Row& row) {
+      return row.record.id == id && row.record.taker != 0 && members_[row.record.taker].courier;
+    });
     remove_if([&](const Row& row) {
       if (row.record.id != id || row.record.taker != 0) return false;
       tell(row.record.giver, row.number, ParcelEvent::cancelled);
@@ -140,7 +143,8 @@ class NaiveParcels {
       return true;
     });
     match();
-    return rows_.size() == before ? Said(Code::not_found) : Said();
+    if (rows_.size() != before) return {};
+    return carried ? Code::failed_precondition : Code::not_found;
   }
   Said tell_cut_off(std::uint64_t m, const std::string& role, const ParcelHead& head);
   void gone(std::uint64_t m) {

@@ -113,6 +113,20 @@ TEST_F(CutOffParcel, IsNoneWhoseCourierEndsButOneThatIsCancelled) {
   EXPECT_EQ(book_.take_news(kDecode), cut_off(cancelled, {"c", 1}));
 }
 
+// It is on its way to another keeper, or comes back.
+TEST_F(CutOffParcel, IsNotOneThatACourierHasTakenAndWhoCancelsItHearsSo) {
+  ASSERT_TRUE(book_.join_courier(kCourier, "decode", {"prefill", "b.test"}).ok());
+  ASSERT_TRUE(book_.admit(kCourier, "prefill", 1).ok());
+  const std::uint64_t number = reserve({"a", 3});
+  ASSERT_TRUE(book_.close(kGiver, number, 1, "").ok());
+  ASSERT_EQ(book_.accept(kCourier).value(), number);
+  EXPECT_EQ(code_of(book_.cancel("a", 2)), "not_found") << "it was given under a higher turn";
+  EXPECT_EQ(code_of(book_.cancel("a", 3)), "failed_precondition");
+  book_.end(kCourier);
+  EXPECT_TRUE(book_.cancel("a", 3).ok());
+  EXPECT_EQ(code_of(book_.cancel("a", 3)), "not_found");
+}
+
 // Where it was cut off before it was carried, its courier says so.
 TEST_F(CutOffParcel, IsOneThatWasToComeFromAnotherKeeper) {
   ASSERT_TRUE(book_.join_courier(kCourier, "prefill", {}).ok());

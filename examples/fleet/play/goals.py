@@ -16,6 +16,8 @@ def goals_of(report):
         at_most(0, "answers that are not those of one engine alone", len(load["wrong"]))
         for kind in load["kinds_of_moves"]:
             at_least(100, f"moves by {kind}", load["moves"][f"{kind} done"])
+        if ways := load.get("ways"):
+            at_least(1, "moves by KV between servers", ways["done"].get("kv between servers", 0))
         if pauses := load["pauses"]:
             at_most(3, "iterations that 99 of 100 moves by KV under load keep their clients waiting",
                     pauses["at_most_iterations"])

@@ -20,8 +20,8 @@ class Integers:
     def __init__(self, options):
         self.options = options
 
-    def engine(self, letter, *words, port=0):
-        return Engine(self.options.build, letter, port, "fleet_engine", "--iteration-ms", PACE_MS, *words)
+    def engine(self, letter, *words, port=0, within=()):
+        return Engine(self.options.build, letter, port, "fleet_engine", "--iteration-ms", PACE_MS, *words, within=within)
 
     def questions(self, count):
         return [question(number, 60) for number in range(count)]
@@ -39,9 +39,9 @@ class Llamas(Integers):
     larger_model = ()
     ask_alone = staticmethod(ask_engine)
 
-    def engine(self, letter, *words, port=0):
+    def engine(self, letter, *words, port=0, within=()):
         return Engine(self.options.build, letter, port, "fleet_llama", "--model", self.options.model, "--budget", 96,
-                      "--pool-blocks", 2048, *words)
+                      "--pool-blocks", 2048, *words, within=within)
 
     def questions(self, count):
         return [chat(number, CHAT_TOKENS) for number in range(count)]
@@ -60,7 +60,7 @@ class LlamaServers(Llamas):
     router_words = ("--hold", 60_000, "--silence", 300)
     ask_alone = staticmethod(ask_llama_server)
 
-    def engine(self, letter, *words, port=0):
+    def engine(self, letter, *words, port=0, within=()):
         return LlamaServer(self.options.llama_server, letter, port, self.options.model)
 
     def questions(self, count):

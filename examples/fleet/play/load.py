@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients ask, and while they do, engines are drained, killed and started anew, and answers are moved by order."""
+import collections
 import concurrent.futures
 import random
 
 from play.clients import Clients
+from play.hosts import is_between
 from play.pauses import Pauses
 from play.process import await_true, show
 from play.watch import Watch
@@ -28,9 +30,17 @@ def run_load(setup):
         clients.end()
         watch.end()
     await_true("every engine is empty", lambda: all(engine.left() == 0 for engine in engines.values()))
+    ways = ways_of(watch.ended.values(), setup.hosts.carried()) if setup.hosts else None
     return {"answers": clients.equal, "wrong": clients.wrong, "moves": router.moves(), "failures": router.failures(),
-            "kinds_of_moves": setup.kind.moves, "pauses": pauses, "recoveries": int(router.metric("aqua_router_recoveries_total")),
+            "ways": ways, "kinds_of_moves": setup.kind.moves, "pauses": pauses, "recoveries": int(router.metric("aqua_router_recoveries_total")),
             "seen": {"engines": list(engines), "samples": watch.samples, "marks": watch.marks, "moved": watch.moved}}
+
+
+def ways_of(moves, carried):
+    """Moves that were done, by kind and by whether they were within a server, and what couriers have carried for them."""
+    done = collections.Counter(f"{move['kind']} {'between' if is_between(move) else 'within'} servers"
+                               for move in moves if move["end"] == "done")
+    return {"done": dict(sorted(done.items())), "carried": carried}
 
 
 def disturb(setup, router, engines, watch):

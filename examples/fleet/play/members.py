@@ -9,8 +9,9 @@ from play.process import Child, Failure, await_true, call, samples
 
 
 class Engine(Child):
-    def __init__(self, build, letter, port, program, *options):
-        super().__init__(f"engine {letter}", build / "examples/fleet" / program, "--name", letter,
+    def __init__(self, build, letter, port, program, *options, within=()):
+        """`within`: words that begin its command line, which have it run elsewhere."""
+        super().__init__(f"engine {letter}", *within, build / "examples/fleet" / program, "--name", letter,
                          "--port", port, *options)
         self.letter = letter
         self.url = self.line()
@@ -130,6 +131,10 @@ class Router(Child):
     def moves(self):
         return {f"{kind} {outcome}": int(self.metric("aqua_router_moves_total", kind=kind, outcome=outcome))
                 for kind in ("kv", "tokens") for outcome in ("done", "ended", "failed")}
+
+    def last_moves(self):
+        """That are over: the last 50."""
+        return json.loads(call(self.url + "/admin/v1/moves"))["last"]
 
     def failures(self):
         """Moves that failed, by why; without what did not happen."""

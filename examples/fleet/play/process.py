@@ -27,8 +27,15 @@ def die_with_us():
 class Child:
     """A process that ends with us at the latest."""
 
-    def __init__(self, name, *command, stdin=None, stdout=subprocess.PIPE, stderr=None):
+    def __init__(self, name, *command, stdin=None, stdout=subprocess.PIPE, stderr=None, log=None):
+        """`log`: a file that has what it says, of which nothing is read here."""
         self.name = name
+        if log:
+            with open(log, "w") as file:
+                return self.start(command, stdin, file, subprocess.STDOUT)
+        self.start(command, stdin, stdout, stderr)
+
+    def start(self, command, stdin, stdout, stderr):
         self.process = subprocess.Popen([str(word) for word in command], stdin=stdin, stdout=stdout, stderr=stderr, text=True,
                                         preexec_fn=die_with_us)
 

@@ -18,6 +18,8 @@ def tell_load(load, say):
     say(f"{load['answers']} answers equal those of one engine alone, {len(load['wrong'])} do not.")
     say("Moves: " + ", ".join(f"{count} by {kind}" for kind, count in load["moves"].items()) +
         f"; {load['recoveries']} answers went on after a death.")
+    if ways := load.get("ways"):
+        tell_ways(ways, say)
     tell_failures(load["failures"], say)
     if pauses := load["pauses"]:
         say(f"Of {pauses['moves']} moves by KV 99 of 100 kept their clients waiting for {pauses['at_most_seconds'] * 1000:g} ms "
@@ -25,6 +27,14 @@ def tell_load(load, say):
     for fault in sorted(set(load["wrong"])):
         say(f"FAILED: {fault}")
     return not load["wrong"]
+
+
+def tell_ways(ways, say):
+    say("Of those that were done: " + ", ".join(f"{count} by {way}" for way, count in ways["done"].items()) + ".")
+    carried = ways["carried"]
+    say(f"Couriers carried {carried['parcels']} parcels of {carried['bytes'] / 1e6:.1f} MB in all" +
+        ("." if carried["link_bytes"] is None else
+         f"; {carried['link_bytes'] / 1e6:.1f} MB crossed the link between the servers."))
 
 
 def tell_failures(failures, say):

@@ -50,6 +50,7 @@ class Watch(Sampler):
         self.samples = []  # [when, {engine: requests}]
         self.marks = []  # [when, what was done]
         self.moved = []  # [when, request, from, to, tokens, why]
+        self.ended = {}  # {number: a move that is over, as the router tells it}
         super().__init__()
 
     def mark(self, what):
@@ -78,6 +79,7 @@ class Watch(Sampler):
                 self.moved.append([now, name, before, engine, request["tokens"], why])
                 show(f"{name[:13]} {before} -> {engine} at {request['tokens']} tokens: {why}")
         self.samples.append([now, dict(held)])
+        self.ended |= {move["number"]: move for move in self.router.last_moves()}
 
 
 class EnginesInUse(Sampler):

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <type_traits>
 
 #include "aqua/emulated.hpp"
 #include "must.hpp"
@@ -48,11 +49,13 @@ Cache::Cache(Runtime& runtime, const CacheOptions& options, Model& model)
       options_(options),
       model_(model),
       stream_(must(emulated::create_stream(runtime), "stream")) {
-  if (options.keeper.empty()) {
+  if (!options.has_pool()) {
     const KvPoolShape shape = model.kv_shape(options.own_blocks);
     own_.emplace(runtime, std::size_t{shape.layers} * shape.planes_per_layer,
                  shape.plane_block_bytes, shape.blocks);
-    compute_in(own_layout(shape, *own_));
+    own_layout_.emplace(must(Layout::make(own_layout(shape, *own_)), "layout"));
+    compute_in(own_layout_->spec());
+    if (!options.keeper.empty()) segments_.emplace(must(attach_segments(), "carrier"));
   } else {
     pool_options_ = pool_options_of(options, model.kv_shape(options.pool_blocks));
     pool_.emplace(must(KvPool::attach(runtime, *pool_options_), "pool"));
@@ -63,6 +66,25 @@ Cache::Cache(Runtime& runtime, const CacheOptions& options, Model& model)
 void Cache::compute_in(LayoutSpec spec) {
   layout_.emplace(seen_by_kernels(std::move(spec)));
   model_.use(*layout_);
+}
+
+// A parcel may be all that the engine has.
+Result<SegmentCarrier> Cache::attach_segments() {
+  return SegmentCarrier::attach(runtime_, *own_layout_,
+                                {.name = options_.pool,
+                                 .role = options_.role,
+                                 .parcel_bytes = own_layout_->packed_bytes(options_.own_blocks),
+                                 .keeper = options_.keeper});
+}
+
+Result<std::shared_ptr<Carrier>> Cache::attach() {
+  const auto shared = [](auto joined) -> Result<std::shared_ptr<Carrier>> {
+    if (!joined.ok()) return std::move(joined).error();
+    using Joined = std::remove_cvref_t<decltype(joined.value())>;
+    return std::shared_ptr<Carrier>(std::make_shared<Joined>(std::move(joined).value()));
+  };
+  return options_.has_pool() ? shared(KvPool::attach(runtime_, *pool_options_))
+                             : shared(attach_segments());
 }
 
 void Cache::rejoin(KvPool next, const Blocks& from, const Blocks& to) {

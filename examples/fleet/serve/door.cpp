@@ -97,12 +97,14 @@ struct Door::Impl {
       reply.set_content(Json{{"tokens", *tokens}}.dump(), kJson);
     });
     add_questions();
-    port = options.port == 0 ? server.bind_to_any_port("127.0.0.1") : options.port;
-    if (options.port != 0 && !server.bind_to_port("127.0.0.1", options.port)) port = -1;
-    if (port <= 0) throw example::Failure("cannot listen on port " + std::to_string(options.port));
+    const std::string& at = options.address;
+    port = options.port == 0 ? server.bind_to_any_port(at) : options.port;
+    if (options.port != 0 && !server.bind_to_port(at, options.port)) port = -1;
+    if (port <= 0)
+      throw example::Failure("cannot listen on " + at + ":" + std::to_string(options.port));
     thread = std::thread([this] { (void)server.listen_after_bind(); });
     server.widen();
-    (void)httplib::Client("127.0.0.1", port).Get("/health");  // it is up
+    (void)httplib::Client(at, port).Get("/health");  // it is up
   }
 
   void add_questions() {
@@ -119,11 +121,14 @@ struct Door::Impl {
       reply.set_content(metrics(), "text/plain");
     });
     if (options.cache.keeper.empty()) return;  // it is of no pool
-    const std::string keeper = std::filesystem::absolute(options.cache.keeper);
+    // Keepers of two servers may have one path.
+    const std::string keeper = (options.server.empty() ? "" : options.server + ":") +
+                               std::filesystem::absolute(options.cache.keeper).string();
     server.Get("/aqua/v1/pool", [this, keeper](const httplib::Request&, httplib::Response& reply) {
       const EngineStatus now = engine.status();
       const Json pool{{"pool", keeper + "#" + options.cache.pool},
                       {"role", options.cache.role},
+                      {"reaches", options.cache.reaches},
                       {"away", now.keeper_away},
                       {"why", now.why_away}};
       reply.set_content(pool.dump(), kJson);
@@ -144,7 +149,7 @@ struct Door::Impl {
            line("fleet_blocks_of_rooms", now.rooms) + line("fleet_blocks_kept", now.kept) +
            line("fleet_requests", now.requests) + line("fleet_iterations_total", now.iterations) +
            line("fleet_prefilled_tokens_total", now.prefilled) +
-           line("fleet_moved_in_total", now.moved_in) +
+           line("fleet_moved_in_total", now.moved_in) + line("fleet_copies_total", now.copies) +
            line("fleet_recalls_refused_total", now.recalls_refused) +
            line("fleet_keeper_away", now.keeper_away ? 1 : 0) +
            line("fleet_rejoins_total", now.rejoins) + line("fleet_lent_bytes", now.lent_bytes) +

@@ -27,8 +27,7 @@ std::unique_ptr<schedule::Scheduler> scheduler_of(const Options& options) {
 }  // namespace
 
 Engine::Engine(Runtime& runtime, Inbox& inbox, Model& model, const Options& options)
-    : runtime_(runtime),
-      options_(options),
+    : options_(options),
       model_(model),
       cache_(runtime, options_.cache, model),
       scheduler_(scheduler_of(options_)),
@@ -37,7 +36,7 @@ Engine::Engine(Runtime& runtime, Inbox& inbox, Model& model, const Options& opti
       inbox_(inbox),
       pool_blocks_(options_.blocks) {
   status_.blocks = options_.blocks;
-  if (cache_.has_pool()) watch_.emplace(runtime_, cache_, options_.cache, inbox_);
+  if (cache_.has_carrier()) watch_.emplace(cache_, options_.cache, inbox_);
   thread_ = std::thread([this] {
     std::string why;
     try {
@@ -73,9 +72,13 @@ void Engine::hang_up(const std::shared_ptr<Outbox>& out) {
 Result<void> Engine::order(Order order) {
   if (order.what == Order::What::sweep) {
     if (options_.cache.keeper.empty()) return {};  // nothing waits anywhere
-    auto swept = cancel_parcel(options_.cache.pool, order.name.request, options_.cache.keeper,
-                               order.name.turn);
-    if (swept.ok() || swept.error().code == Code::not_found) return {};  // nothing waits
+    const auto sweep = [&] {
+      return cancel_parcel(options_.cache.pool, order.name.request, options_.cache.keeper,
+                           options_.cache.parcel_turn(order.name.turn));
+    };
+    auto swept = sweep();
+    while (swept.ok()) swept = sweep();  // until nothing is left that could be
+    if (swept.error().code == Code::not_found) return {};
     // Parcels end with their keeper, also where it has a disk. A new keeper at the same address
     // would have answered.
     if (swept.error().code == Code::unavailable && status().keeper_away) return {};
@@ -153,7 +156,7 @@ bool Engine::refuse_if_too_large(SequenceId id) {
 void Engine::take_news() {
   for (News& news : inbox_.take()) std::visit([this](auto& one) { handle(one); }, news);
   PoolNews looked;  // the engine itself waits for blocks at times, and takes the news
-  if (cache_.has_pool()) handle(looked);
+  if (cache_.has_carrier()) handle(looked);
   set_capacity();
 }
 
@@ -229,6 +232,7 @@ void Engine::preempt(const schedule::Preemption& order) {
 }
 
 void Engine::drop_kv(Sequence& sequence) {
+  await_copies(sequence);
   cache_.release(sequence.blocks);
   sequence.blocks.clear();
   sequence.shared = 0;
@@ -236,6 +240,7 @@ void Engine::drop_kv(Sequence& sequence) {
 
 void Engine::end(SequenceId id) {
   const auto found = sequences_.find(id);
+  await_copies(found->second);
   cache_.release(found->second.blocks);
   sequences_.erase(found);
 }

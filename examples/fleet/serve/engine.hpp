@@ -2,18 +2,23 @@
 // Engine answers requests with a model, batched by the library's scheduler, and takes part in
 // moves: as the source that hands a request over, and as the destination that takes it.
 //
-// Everything happens between two iterations: requests, orders and news of the pool are taken in,
+// Everything happens between two iterations: requests, orders and news of the carrier are taken in,
 // then the next batch is computed. A move by KV on one pool copies nothing but the last, partly
 // filled block: the source shares its blocks, the destination takes one more part in each. So a
 // round of copies takes no time, and the hold begins at the boundary at which the move was ordered;
 // until another speaks the source has everything, and goes on without asking for anything back.
 //
+// By segments the source copies finished blocks while it goes on, in two rounds at most, and the
+// rest while it is held; the destination copies all of it into blocks of its own. Its carrier may
+// reach engines of other keepers, by couriers.
+//
 // Where the pool's keeper dies the engine goes on with the blocks that it has. It moves nothing by
 // KV meanwhile, and counts no block that it would have to ask for. Once a keeper is there again it
-// joins the pool anew, and copies its requests' KV from the former into it.
+// joins the pool anew, and copies its requests' KV from the former into it. By segments its blocks
+// are its own, and nothing but moves is gone meanwhile.
 //
-// An engine whose KV is in memory of its own moves nothing by KV. While it has no request it lends
-// that memory; the next request wakes it by a reclaim, and begins once what it needs is back.
+// An engine without a keeper moves nothing by KV. While it has no request it lends its
+// memory; the next request wakes it by a reclaim, and begins once what it needs is back.
 //
 // Threads: one of its own; public methods any.
 #pragma once
@@ -51,6 +56,7 @@ struct EngineStatus {
   std::uint64_t prefilled = 0;        // tokens
   std::uint64_t requests = 0;         // here, and on their way here
   std::uint64_t moved_in = 0;         // by KV
+  std::uint64_t copies = 0;           // of ranges of KV, into parcels
   std::uint64_t recalls_refused = 0;  // of parcels, which were swept then
   std::uint64_t rejoins = 0;          // of the pool, with another keeper
   std::uint64_t lent_bytes = 0;
@@ -88,6 +94,8 @@ class Engine {
     migration::Turn number = 0;  // of the move
     std::uint32_t answered = 0;  // that the destination has been told
     bool closed = false;
+    std::vector<std::uint32_t> fills{};  // where each ends, in blocks; of a pool none
+    std::vector<Ticket> copies{};        // of them
   };
   struct Sequence {
     AttemptName name{};
@@ -112,7 +120,8 @@ class Engine {
     migration::DestinationMove move{};
     std::uint32_t room = 0;  // blocks
     std::optional<Parcel> parcel{};
-    Sequence sequence{};  // once it has landed
+    std::vector<Ticket> copies{};  // of its bytes, into the sequence's blocks
+    Sequence sequence{};           // once it has landed
     migration::MigrationNote note{};
   };
 
@@ -127,7 +136,7 @@ class Engine {
   void handle(Hangup& gone);
   void handle(Ordered& ordered);
   void handle(PoolNews& news);
-  void handle(PoolBack& back) { back_ = std::move(back.pool); }
+  void handle(PoolBack& back) { back_ = std::move(back.carrier); }
   void handle(MemoryNews& /*news*/) {}  // that it came is all
   void begin(Arrival& arrival);
   void compute(const schedule::Batch& batch);
@@ -145,6 +154,8 @@ class Engine {
   // engine_keeper.cpp
   void count_blocks();
   void rejoin();
+  void take_carrier();
+  void tell_rejoined();
   void watch_again();
 
   // engine_lending.cpp
@@ -157,8 +168,11 @@ class Engine {
   // engine_destination.cpp
   void receive(Arrival& arrival);
   void take_parcel(Parcel parcel);
+  void turn_away(std::uint64_t parcel);
   void land(Incoming& incoming);
+  void landed(Incoming& incoming, const Result<void>& done);
   [[nodiscard]] Result<void> unpack(Incoming& incoming);
+  [[nodiscard]] Result<void> take_blocks(Incoming& incoming);
   void grant(Incoming& incoming, migration::Position from);
   void tell(Incoming& incoming, migration::DestinationEvent event, const Reason& reason = {});
   void free_room(Incoming& incoming);
@@ -167,7 +181,8 @@ class Engine {
   void begin_move(SequenceId id, const Order& order);
   void tell(SequenceId id, migration::SourceEvent event);
   void carry_out(SequenceId id, const migration::SourceOrder& order, migration::SourceEvent event);
-  void share(Sequence& sequence, std::uint32_t blocks);
+  void hand_over(Sequence& sequence, std::uint32_t blocks);
+  void go_on_with_move(SequenceId id);
   void close(SequenceId id);
   void release(SequenceId id);
   void depart(SequenceId id);
@@ -176,8 +191,26 @@ class Engine {
   void recall(Sequence& sequence);
   void heard(const Delivery& delivery);
   [[nodiscard]] std::uint32_t computed(SequenceId id) const;
+  // The parcel has ended already, and its delivery comes next: it was cancelled or superseded while
+  // this process was stopped, say, or the keeper has died.
+  [[nodiscard]] static bool its_delivery_tells(const Error& error) {
+    return error.code == Code::not_found || error.code == Code::unavailable;
+  }
 
-  Runtime& runtime_;
+  // engine_copies.cpp
+  void fill(Sequence& sequence, std::uint32_t blocks);
+  [[nodiscard]] bool is_open(const Source& source) const;
+  [[nodiscard]] bool has_copied(const Source& source) const;
+  [[nodiscard]] bool is_closed(const Source& source) const;
+  static void await_copies(Sequence& sequence);
+  static void await_copies(Incoming& incoming);
+  [[nodiscard]] bool copies_are_under_way() const;
+  void admit(const std::string& from);
+  [[nodiscard]] Result<void> begin_copies(Incoming& incoming,
+                                          const std::vector<std::uint32_t>& fills);
+  void go_on_landing();
+  [[nodiscard]] Result<void> take_over(Incoming& incoming);
+
   const Options options_;
   const Model& model_;
   Cache cache_;
@@ -193,6 +226,8 @@ class Engine {
   };
   std::list<Waking> waking_{};                     // arrivals whose memory is on its way back
   std::map<std::uint64_t, ParcelHead> parcels_{};  // given, and not heard of yet
+  std::map<std::string, std::int64_t>
+      admitted_{};  // by the giver's role: room that it has not used
   std::uint32_t rooms_ = 0;
   std::uint32_t pool_blocks_;  // that it may hold; fewer where the keeper is away
   std::uint64_t last_ = 0;
@@ -200,7 +235,7 @@ class Engine {
   mutable std::mutex mu_;
   EngineStatus status_{};
   std::promise<std::string> failed_{};
-  std::shared_ptr<KvPool> back_{};  // is to be joined once no request moves
+  std::shared_ptr<Carrier> back_{};  // is to be joined once no request moves
   std::optional<PoolWatch> watch_{};
   std::thread thread_;
 };

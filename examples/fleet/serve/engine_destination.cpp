@@ -2,10 +2,11 @@
 // The engine as the destination of moves (docs/engine/migration.md).
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <span>
 #include <utility>
 
 #include "must.hpp"
+#include "serve/crossed.hpp"
 #include "serve/engine.hpp"
 #include "speech/told.hpp"
 
@@ -21,12 +22,8 @@ using migration::DestinationEvent;
 // little beside them: an engine that is drained has all of its requests ask for room at once. The
 // source holds the answer before it outgrows its room.
 constexpr std::array<std::uint32_t, 2> kGrowth{32, 8};
-
-std::vector<Token> ids_of(const std::string& state) {
-  std::vector<Token> ids(state.size() / sizeof(Token));
-  if (!ids.empty()) std::memcpy(ids.data(), state.data(), ids.size() * sizeof(Token));
-  return ids;
-}
+// The same where it grows while it is copied.
+constexpr std::array<std::uint32_t, 3> kCopiedGrowth{128, 32, 8};
 
 Error senseless(const std::string& what) {
   return Error{Code::invalid_argument, "the note and the parcel do not agree: " + what};
@@ -35,9 +32,11 @@ Error senseless(const std::string& what) {
 }  // namespace
 
 void Engine::receive(Arrival& arrival) {
-  if (!cache_.has_pool()) return arrival.out->say(failed_event(no_pool()), true);
+  if (!cache_.has_carrier()) return arrival.out->say(failed_event(no_pool()), true);
   if (cache_.keeper_is_away()) return arrival.out->say(failed_event(no_keeper()), true);
   const Asked& asked = arrival.asked;
+  if (!cache_.has_pool() && asked.from.empty())
+    return arrival.out->say(failed_event({"refused", "it is not said whose parcel it is"}), true);
   const auto known = static_cast<std::uint32_t>(asked.prompt.size());
   const Reason no_room{"no_room", "it has no room"};
   // arrive() would refuse it once it is granted its turn. Nothing reads the KV of its last token.
@@ -51,27 +50,40 @@ void Engine::receive(Arrival& arrival) {
     const schedule::SchedulerStatus now = scheduler_->status();
     return now.device_blocks_held + blocks <= now.device_blocks;
   };
-  if (!fits(kGrowth.front())) kept_.drop_all();
-  if (std::ranges::none_of(kGrowth, fits)) return arrival.out->say(failed_event(no_room), true);
+  using Growth = std::span<const std::uint32_t>;
+  const Growth growth = cache_.has_pool() ? Growth(kGrowth) : Growth(kCopiedGrowth);
+  if (!fits(growth.front())) kept_.drop_all();
+  if (std::ranges::none_of(growth, fits)) return arrival.out->say(failed_event(no_room), true);
   rooms_ += blocks;
   arrival.out->say(reserved_event(room));
   incoming_.push_back({.asked = std::move(arrival.asked), .out = arrival.out, .room = blocks});
+  if (!cache_.has_pool()) admit(incoming_.back().asked.from);
   steps_.reached("room");
 }
 
 // A request's own parcel comes under the turn of its attempt. Any other is of a move that is over,
 // or nobody's.
 void Engine::take_parcel(Parcel parcel) {
+  if (!cache_.has_pool()) --admitted_[parcel.from];
   for (Incoming& incoming : incoming_) {
-    const bool its = incoming.asked.name.request == parcel.id &&
-                     incoming.asked.name.turn == parcel.given && !incoming.move.over() &&
-                     incoming.move.state() == migration::DestinationState::room;
+    const AttemptName& name = incoming.asked.name;
+    const bool its =
+        name.request == parcel.id && options_.cache.parcel_turn(name.turn) == parcel.given &&
+        !incoming.move.over() && incoming.move.state() == migration::DestinationState::room;
     if (!its) continue;
     incoming.parcel = std::move(parcel);
     steps_.reached("taken");
     return tell(incoming, DestinationEvent::closed);
   }
-  must(cache_.pool().finish(parcel.number, cache_.stream()), "finish");  // nobody waits for it
+  turn_away(parcel.number);  // nobody waits for it
+}
+
+// Of a pool its giver is told as of one that was taken: it asks who is to speak, if it has to know.
+void Engine::turn_away(std::uint64_t parcel) {
+  Carrier& carrier = cache_.carrier();
+  must(cache_.has_pool() ? carrier.finish(parcel, cache_.stream())
+                         : carrier.decline(parcel, cache_.stream()),
+       "finish");
 }
 
 void Engine::tell(Incoming& incoming, DestinationEvent event, const Reason& reason) {
@@ -100,8 +112,9 @@ void Engine::tell(Incoming& incoming, DestinationEvent event, const Reason& reas
 
 void Engine::free_room(Incoming& incoming) {
   rooms_ -= std::exchange(incoming.room, 0);
+  await_copies(incoming);
   if (incoming.parcel) {
-    must(cache_.pool().finish(incoming.parcel->number, cache_.stream()), "finish");
+    turn_away(incoming.parcel->number);
     incoming.parcel.reset();
   }
   cache_.release(std::exchange(incoming.sequence.blocks, {}));
@@ -109,6 +122,11 @@ void Engine::free_room(Incoming& incoming) {
 
 void Engine::land(Incoming& incoming) {
   const auto done = unpack(incoming);
+  if (done.ok() && !incoming.copies.empty()) return;  // go_on_landing() tells
+  landed(incoming, done);
+}
+
+void Engine::landed(Incoming& incoming, const Result<void>& done) {
   if (!done.ok()) {
     const bool keeper = done.error().code == Code::unavailable;
     return tell(incoming, DestinationEvent::failed,
@@ -119,35 +137,26 @@ void Engine::land(Incoming& incoming) {
 }
 
 Result<void> Engine::unpack(Incoming& incoming) {
-  const Error keeper_away{Code::unavailable, no_keeper().why};
-  if (cache_.keeper_is_away()) return keeper_away;
+  if (cache_.keeper_is_away()) return Error{Code::unavailable, no_keeper().why};
   const Asked& asked = incoming.asked;
   const Parcel& parcel = *incoming.parcel;
   auto note = migration::decode(parcel.note, model_.name());
   if (!note.ok()) return std::move(note).error();
-  const std::vector<Token> more = ids_of(note->engine_state);
+  const auto crossed = crossed_of(note->engine_state, !cache_.has_pool());
+  if (!crossed) return senseless("the source's words");
   std::vector<Token> tokens = asked.prompt;
-  tokens.insert(tokens.end(), more.begin(), more.end());
+  tokens.insert(tokens.end(), crossed->ids.begin(), crossed->ids.end());
   if (note->kind != migration::Kind::kv || note->kv_tokens != parcel.tokens)
     return senseless("of which tokens the KV is here");
   if (note->prompt_tokens + asked.answered != asked.prompt.size() ||
       std::size_t{note->prompt_tokens} + note->generated_tokens != tokens.size() ||
       tokens.back() != note->pending_token)
     return senseless("its ids");
-  if (parcel.blocks.size() != cache_.blocks_for(parcel.tokens) ||
+  const std::size_t blocks =
+      cache_.has_pool() ? parcel.blocks.size() : std::size_t{crossed->fills.back()};
+  if (blocks != cache_.blocks_for(parcel.tokens) ||
       cache_.blocks_for(tokens.size()) > incoming.room)
     return senseless("its blocks");
-  const std::uint32_t full = parcel.tokens / options_.cache.tokens_per_block;
-  Blocks blocks(parcel.blocks.begin(), parcel.blocks.begin() + full);
-  std::optional<std::uint32_t> tail;
-  if (full < parcel.blocks.size()) {
-    tail = cache_.copy_of(parcel.blocks[full]);
-    if (!tail) return keeper_away;
-  }
-  if (full > 0) must(cache_.pool().share(blocks), "share");
-  if (tail) blocks.push_back(*tail);
-  must(cache_.pool().finish(parcel.number, cache_.stream()), "finish");
-  incoming.parcel.reset();
   incoming.note = std::move(note).value();
   incoming.sequence = {
       .name = asked.name,
@@ -157,9 +166,26 @@ Result<void> Engine::unpack(Incoming& incoming) {
       .least = asked.answered + asked.min_tokens,
       // An answer without a limit has that of the engine that it is on.
       .most = std::min(incoming.note.max_new_tokens, asked.answered + asked.max_tokens),
-      .sampler = incoming.note.sampler,
-      .blocks = std::move(blocks),
-      .shared = full};
+      .sampler = incoming.note.sampler};
+  return cache_.has_pool() ? take_blocks(incoming) : begin_copies(incoming, crossed->fills);
+}
+
+// One more part in each block of the parcel, and a copy of the last where it is partly filled.
+Result<void> Engine::take_blocks(Incoming& incoming) {
+  const Parcel& parcel = *incoming.parcel;
+  const std::uint32_t full = parcel.tokens / options_.cache.tokens_per_block;
+  Blocks blocks(parcel.blocks.begin(), parcel.blocks.begin() + full);
+  std::optional<std::uint32_t> tail;
+  if (full < parcel.blocks.size()) {
+    tail = cache_.copy_of(parcel.blocks[full]);
+    if (!tail) return Error{Code::unavailable, no_keeper().why};
+  }
+  if (full > 0) must(cache_.pool().share(blocks), "share");
+  if (tail) blocks.push_back(*tail);
+  must(cache_.pool().finish(parcel.number, cache_.stream()), "finish");
+  incoming.parcel.reset();
+  incoming.sequence.blocks = std::move(blocks);
+  incoming.sequence.shared = full;
   return {};
 }
 

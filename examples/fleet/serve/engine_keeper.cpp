@@ -30,12 +30,14 @@ void Engine::rejoin() {
     return entry.second.source.has_value();
   });
   if (moves) return;
+  if (!cache_.has_pool()) return take_carrier();
+  KvPool& back = static_cast<KvPool&>(*back_);
   Blocks from;
   for (const auto& [id, sequence] : sequences_)
     from.insert(from.end(), sequence.blocks.begin(), sequence.blocks.end());
   Blocks to;
   if (!from.empty()) {
-    auto taken = back_->allocate(from.size());
+    auto taken = back.allocate(from.size());
     if (!taken.ok()) return;  // the watch tells when there is news of them
     to = std::move(taken).value();
   }
@@ -47,10 +49,26 @@ void Engine::rejoin() {
   }
   parcels_.clear();
   watch_.reset();
-  cache_.rejoin(std::move(*std::exchange(back_, nullptr)), from, to);
-  watch_.emplace(runtime_, cache_, options_.cache, inbox_);
+  cache_.rejoin(std::move(back), from, to);
+  back_.reset();
+  watch_.emplace(cache_, options_.cache, inbox_);
   pool_blocks_ = options_.blocks;
   set_capacity();
+  tell_rejoined();
+}
+
+// Its blocks are its own, and stay where they are.
+void Engine::take_carrier() {
+  parcels_.clear();
+  admitted_.clear();
+  watch_.reset();
+  cache_.rejoin(std::move(static_cast<SegmentCarrier&>(*back_)));
+  back_.reset();
+  watch_.emplace(cache_, options_.cache, inbox_);
+  tell_rejoined();
+}
+
+void Engine::tell_rejoined() {
   std::fprintf(stderr, "engine %s: joined its pool again\n", options_.cache.role.c_str());
   const std::lock_guard lock(mu_);
   ++status_.rejoins;
@@ -59,7 +77,7 @@ void Engine::rejoin() {
 // The keeper that was there again has died as well: another one is waited for.
 void Engine::watch_again() {
   back_.reset();
-  watch_.emplace(runtime_, cache_, options_.cache, inbox_);
+  watch_.emplace(cache_, options_.cache, inbox_);
 }
 
 }  // namespace aqua::fleet

@@ -17,6 +17,8 @@ constexpr std::chrono::milliseconds kWakePatience{20'000};
 constexpr std::chrono::milliseconds kDeadline{2000};
 // A loan that is on its way to the coordinator can only be taken back once it is lent.
 constexpr std::chrono::milliseconds kAskAgain{20};
+// Of copies of KV nobody tells that they have ended.
+constexpr std::chrono::milliseconds kGlance{1};
 
 }  // namespace
 
@@ -29,6 +31,7 @@ std::uint32_t Engine::blocks_here() const {
 void Engine::rest() {
   OwnBlocks* own = cache_.own();
   if (!waking_.empty()) return (void)inbox_.wait_for(kAskAgain);
+  if (copies_are_under_way()) return (void)inbox_.wait_for(kGlance);
   const bool idle = sequences_.empty() && incoming_.empty();
   if (own == nullptr || !idle || own->lends() || options_.lend_after.count() == 0)
     return inbox_.wait();

@@ -2,10 +2,10 @@
 // Orders, news of the pool, and the engine as the source of moves (docs/engine/migration.md).
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
 #include "must.hpp"
+#include "serve/crossed.hpp"
 #include "serve/engine.hpp"
 #include "speech/told.hpp"
 
@@ -24,12 +24,6 @@ constexpr std::size_t kMostParcels = 64;
 // an answer that has more of them, however much room there is.
 constexpr std::uint64_t kMostIdsInNote = 512;
 
-// The parcel has ended already, and its delivery comes next: it was cancelled or superseded while
-// this process was stopped, say, or the keeper has died.
-bool its_delivery_tells(const Error& error) {
-  return error.code == Code::not_found || error.code == Code::unavailable;
-}
-
 // Of a move that cannot begin: its prompt is still computed, or the answer has outgrown its room.
 Reason reason_of(const Error& error) {
   return {error.code == Code::resource_exhausted ? "outgrown" : "not_yet", error.message};
@@ -47,12 +41,6 @@ std::optional<Reason> reason_to_ask(SourceEvent event) {
     default:
       return std::nullopt;
   }
-}
-
-std::string state_of(std::span<const Token> ids) {
-  std::string bytes(ids.size_bytes(), '\0');
-  if (!ids.empty()) std::memcpy(bytes.data(), ids.data(), bytes.size());
-  return bytes;
 }
 
 }  // namespace
@@ -95,9 +83,10 @@ void Engine::handle(Ordered& ordered) {
 }
 
 void Engine::handle(PoolNews& /*news*/) {
-  for (const Delivery& delivery : cache_.pool().deliveries()) heard(delivery);
-  (void)cache_.pool().superseded();  // what was taken is finished at once
-  for (Parcel& parcel : cache_.pool().accept(kMostParcels)) take_parcel(std::move(parcel));
+  Carrier& carrier = cache_.carrier();
+  for (const Delivery& delivery : carrier.deliveries()) heard(delivery);
+  (void)carrier.superseded();  // what was taken is finished as soon as it has landed
+  for (Parcel& parcel : carrier.accept(kMostParcels)) take_parcel(std::move(parcel));
 }
 
 std::uint32_t Engine::computed(SequenceId id) const {
@@ -108,7 +97,7 @@ void Engine::begin_move(SequenceId id, const Order& order) {
   Sequence& sequence = sequences_.at(id);
   if (order.move <= sequence.over) return;  // the router gave it up before it came here
   const auto refuse = [&](const Reason& reason) { sequence.out->say(reported_event(reason)); };
-  if (!cache_.has_pool()) return refuse(no_pool());
+  if (!cache_.has_carrier()) return refuse(no_pool());
   if (cache_.keeper_is_away()) return refuse(no_keeper());
   if (sequence.source) return refuse({"not_yet", "it moves already"});
   if (order.answered > sequence.answer())
@@ -123,10 +112,10 @@ void Engine::begin_move(SequenceId id, const Order& order) {
                                            {.kind = migration::Kind::kv,
                                             .room_tokens = room,
                                             .block_tokens = options_.cache.tokens_per_block,
-                                            .little_tokens = 2 * options_.cache.tokens_per_block});
+                                            .little_tokens = options_.cache.tokens_per_block});
   if (!move.ok()) return refuse(reason_of(move.error()));
-  const ParcelHead head{sequence.name.request, order.move};
-  const auto parcel = cache_.pool().open(head, order.to);
+  const ParcelHead head{sequence.name.request, options_.cache.parcel_turn(order.move)};
+  const auto parcel = cache_.carrier().open(head, order.to);
   if (!parcel.ok()) return refuse({"refused", parcel.error().message});
   parcels_[*parcel] = head;
   sequence.source = Source{.move = std::move(move).value(),
@@ -134,8 +123,6 @@ void Engine::begin_move(SequenceId id, const Order& order) {
                            .turn = sequence.name.turn,
                            .number = order.move,
                            .answered = order.answered};
-  steps_.reached("reserved");
-  tell(id, SourceEvent::reserved);
 }
 
 void Engine::resume(SequenceId id, migration::Turn over) {
@@ -145,26 +132,39 @@ void Engine::resume(SequenceId id, migration::Turn over) {
     tell(id, SourceEvent::resumed);
 }
 
-// What was shared has crossed, and a hold begins at once: each is told at the same boundary.
+// What a pool shares has crossed, and a hold begins at once: each is told at the same boundary.
+// Copies are looked at once an iteration.
 void Engine::go_on_with_moves() {
   std::vector<SequenceId> moving;
   for (const auto& [id, sequence] : sequences_) {
     if (sequence.source) moving.push_back(id);
   }
-  for (const SequenceId id : moving) {
-    const auto state = [&] { return sequences_.at(id).source->move.state(); };
-    const auto moves = [&] { return sequences_.contains(id) && sequences_.at(id).source; };
-    while (moves() && state() == SourceState::copying) tell(id, SourceEvent::copied);
-    if (moves() && state() == SourceState::holding && must(scheduler_->sequence(id), "held").held) {
-      steps_.reached("held");
-      tell(id, SourceEvent::held);
-    }
-    if (moves() && state() == SourceState::closing) {
-      tell(id, SourceEvent::closed);
-      steps_.reached("handed");
-    }
-  }
+  for (const SequenceId id : moving) go_on_with_move(id);
+  go_on_landing();
   std::erase_if(incoming_, [](const Incoming& one) { return one.move.over(); });
+}
+
+void Engine::go_on_with_move(SequenceId id) {
+  const auto moves = [&] { return sequences_.contains(id) && sequences_.at(id).source; };
+  const auto source = [&]() -> Source& { return *sequences_.at(id).source; };
+  const auto is = [&](SourceState state) { return moves() && source().move.state() == state; };
+  if (is(SourceState::reserving) && is_open(source())) {
+    steps_.reached("reserved");
+    tell(id, SourceEvent::reserved);
+  }
+  while (is(SourceState::copying) && has_copied(source())) tell(id, SourceEvent::copied);
+  if (is(SourceState::copying)) {
+    for (const migration::SourceOrder& order : source().move.grew(computed(id)))
+      carry_out(id, order, SourceEvent::outgrown);
+  }
+  if (is(SourceState::holding) && must(scheduler_->sequence(id), "held").held) {
+    steps_.reached("held");
+    tell(id, SourceEvent::held);
+  }
+  if (is(SourceState::closing) && is_closed(source())) {
+    tell(id, SourceEvent::closed);
+    steps_.reached("handed");
+  }
 }
 
 void Engine::tell(SequenceId id, SourceEvent event) {
@@ -180,7 +180,7 @@ void Engine::carry_out(SequenceId id, const migration::SourceOrder& order, Sourc
   Sequence& sequence = sequences_.at(id);
   switch (order.what) {
     case SourceCommand::copy:
-      share(sequence, cache_.blocks_for(order.range.first + order.range.count));
+      hand_over(sequence, cache_.blocks_for(order.range.first + order.range.count));
       return steps_.reached("copied");
     case SourceCommand::hold:
       return must(scheduler_->hold(id), "hold");
@@ -206,7 +206,7 @@ void Engine::carry_out(SequenceId id, const migration::SourceOrder& order, Sourc
 
 // An open parcel that cannot be recalled is ended by its name, as one that is closed.
 void Engine::recall(Sequence& sequence) {
-  const auto recalled = cache_.pool().recall(sequence.source->parcel);
+  const auto recalled = cache_.carrier().recall(sequence.source->parcel);
   if (recalled.ok() || its_delivery_tells(recalled.error())) return;
   std::fprintf(stderr, "engine: %s: recall: %s\n", sequence.name.request.c_str(),
                recalled.error().message.c_str());
@@ -215,7 +215,8 @@ void Engine::recall(Sequence& sequence) {
   ++status_.recalls_refused;
 }
 
-void Engine::share(Sequence& sequence, std::uint32_t blocks) {
+void Engine::hand_over(Sequence& sequence, std::uint32_t blocks) {
+  if (!cache_.has_pool()) return fill(sequence, blocks);
   if (blocks <= sequence.shared) return;
   const auto more = BlockList(sequence.blocks).subspan(sequence.shared, blocks - sequence.shared);
   must(cache_.pool().share(more), "share");
@@ -226,20 +227,21 @@ void Engine::close(SequenceId id) {
   Sequence& sequence = sequences_.at(id);
   Source& source = *sequence.source;
   const std::uint32_t kv = computed(id);
-  const std::span<const Token> answer = std::span(sequence.tokens).subspan(sequence.prompt);
-  const migration::MigrationNote note{.kind = migration::Kind::kv,
-                                      .turn = source.turn,
-                                      .prompt_tokens = sequence.prompt,
-                                      .generated_tokens = sequence.answer(),
-                                      .kv_tokens = kv,
-                                      .max_new_tokens = sequence.most,
-                                      .pending_token = sequence.tokens.back(),
-                                      .sampler = sequence.sampler,
-                                      .model = model_.name(),
-                                      .engine_state = state_of(answer.subspan(source.answered))};
+  const auto unknown = std::span(sequence.tokens).subspan(sequence.prompt + source.answered);
+  const migration::MigrationNote note{
+      .kind = migration::Kind::kv,
+      .turn = source.turn,
+      .prompt_tokens = sequence.prompt,
+      .generated_tokens = sequence.answer(),
+      .kv_tokens = kv,
+      .max_new_tokens = sequence.most,
+      .pending_token = sequence.tokens.back(),
+      .sampler = sequence.sampler,
+      .model = model_.name(),
+      .engine_state = cache_.has_pool() ? state_of(unknown) : state_of(source.fills, unknown)};
   const auto closed =
-      cache_.pool().close(source.parcel, BlockList(sequence.blocks).first(cache_.blocks_for(kv)),
-                          kv, must(migration::encode(note), "note"), cache_.stream());
+      cache_.carrier().close(source.parcel, BlockList(sequence.blocks).first(cache_.blocks_for(kv)),
+                             kv, must(migration::encode(note), "note"), cache_.stream());
   if (!closed.ok() && its_delivery_tells(closed.error())) return;
   must(closed, "close");
   source.closed = true;

@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "aqua/handoff/kv_pool.hpp"
+#include "aqua/handoff/carrier.hpp"
 #include "serve/outbox.hpp"
 #include "speech/asked.hpp"
 #include "speech/orders.hpp"
@@ -33,9 +33,10 @@ struct Ordered {
   std::shared_ptr<std::promise<bool>> known{};  // whether such an attempt is here
 };
 struct PoolNews {};
-// The pool's keeper was away and is there again: the pool, joined anew, in which nothing is yet.
+// The carrier's keeper was away and is there again: the carrier, attached anew. Of a pool nothing
+// is in it yet.
 struct PoolBack {
-  std::shared_ptr<KvPool> pool{};
+  std::shared_ptr<Carrier> carrier{};
 };
 struct MemoryNews {};  // lent memory came back
 using News = std::variant<Arrival, Hangup, Ordered, PoolNews, PoolBack, MemoryNews>;

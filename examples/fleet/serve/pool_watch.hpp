@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// PoolWatch waits for the pool in the engine's place, and tells its inbox. It also ends, by name,
-// parcels that were withdrawn and that nobody took: where their taker died, that is only possible
-// once its end is proven. Once the keeper is away it tries to join the pool anew, and hands the
-// pool over to the inbox; if that keeper dies as well it says so, and has ended.
+// PoolWatch waits for the engine's carrier, a pool or segments, in its place, and tells its inbox.
+// It also ends, by name, parcels that were withdrawn and that nobody took: where their taker died,
+// that is only possible once its end is proven. Once the keeper is away it tries to attach anew,
+// and hands the carrier over to the inbox; if that keeper dies as well it says so, and has ended.
 //
 // Threads: one of its own; every method any.
 #pragma once
@@ -29,13 +29,10 @@ namespace aqua::fleet {
 class PoolWatch {
  public:
   // All outlive it.
-  PoolWatch(Runtime& runtime, Cache& cache, const CacheOptions& options, Inbox& inbox)
-      : runtime_(runtime),
-        pool_(cache.pool()),
-        join_(cache.pool_options()),
-        options_(options),
-        inbox_(inbox),
-        thread_([this] { run(); }) {}
+  PoolWatch(Cache& cache, const CacheOptions& options, Inbox& inbox)
+      : cache_(cache), carrier_(cache.carrier()), options_(options), inbox_(inbox), thread_([this] {
+          run();
+        }) {}
   ~PoolWatch() {
     {
       const std::lock_guard lock(mu_);
@@ -57,8 +54,8 @@ class PoolWatch {
     const std::lock_guard lock(mu_);
     swept_.erase(parcel);
   }
-  // Why the pool could not be joined again when that was tried last; "": it was not. A change is
-  // news of the pool.
+  // Why the carrier could not be attached again when that was tried last; "": it was not. A change
+  // is news of the pool.
   [[nodiscard]] std::string why_away() {
     const std::lock_guard lock(mu_);
     return why_away_;
@@ -75,8 +72,8 @@ class PoolWatch {
   };
 
   void run() {
-    while (!over_ && pool_.is_connected()) {
-      if (pool_.wait(kPatience)) inbox_.post(PoolNews{});
+    while (!over_ && carrier_.is_connected()) {
+      if (carrier_.wait(kPatience)) inbox_.post(PoolNews{});
       std::set<ParcelHead, ById> due;
       {
         const std::lock_guard lock(mu_);
@@ -96,22 +93,23 @@ class PoolWatch {
   void join_again() {
     auto patience = kPatience;
     while (!over_) {
-      auto pool = KvPool::attach(runtime_, join_);
-      tell(pool.ok() ? "" : pool.error().message);
-      if (pool.ok()) return hand_over(std::make_shared<KvPool>(std::move(pool).value()));
-      const bool none_listens = pool.error().code == Code::unavailable;
+      auto carrier = cache_.attach();
+      tell(carrier.ok() ? "" : carrier.error().message);
+      if (carrier.ok()) return hand_over(*carrier);
+      const bool none_listens = carrier.error().code == Code::unavailable;
       patience = none_listens ? kPatience : std::min(2 * patience, kMostPatience);
       std::unique_lock lock(mu_);
       changed_.wait_for(lock, patience, [this] { return over_.load(); });
     }
   }
 
-  // The engine may not take the pool at once: a request may move, or blocks for its requests may
-  // not be there yet. It looks again whenever there is news, of blocks or of the keeper's death.
-  void hand_over(const std::shared_ptr<KvPool>& pool) {
-    inbox_.post(PoolBack{pool});
-    while (!over_ && pool->is_connected()) {
-      if (pool->wait(kGlance)) inbox_.post(PoolNews{});
+  // The engine may not take it at once: a request may move, or blocks of a pool for its requests
+  // may not be there yet. It looks again whenever there is news, of blocks or of the keeper's
+  // death.
+  void hand_over(const std::shared_ptr<Carrier>& carrier) {
+    inbox_.post(PoolBack{carrier});
+    while (!over_ && carrier->is_connected()) {
+      if (carrier->wait(kGlance)) inbox_.post(PoolNews{});
     }
     if (!over_) inbox_.post(PoolNews{});
   }
@@ -127,9 +125,8 @@ class PoolWatch {
     inbox_.post(PoolNews{});
   }
 
-  Runtime& runtime_;
-  KvPool& pool_;
-  const KvPoolOptions join_;
+  Cache& cache_;
+  Carrier& carrier_;
   const CacheOptions& options_;
   Inbox& inbox_;
   std::atomic<bool> over_{false};

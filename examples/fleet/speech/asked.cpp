@@ -105,6 +105,11 @@ Result<void> read_name(const Json& aqua, Asked& asked) {
     return wrong("aqua.answered is no number below the prompt's tokens");
   asked.receive = is_true(aqua, "receive");
   if (asked.receive && !asked.stream) return wrong("aqua.receive goes with stream");
+  if (const auto from = aqua.find("from"); from != aqua.end()) {
+    if (!from->is_string() || from->get_ref<const std::string&>().size() > kMostName)
+      return wrong("aqua.from is no text, or too long");
+    asked.from = from->get<std::string>();
+  }
   return {};
 }
 

@@ -3,7 +3,7 @@
 // `aqua`, by which the router names the attempt that the request is.
 //
 //   {"prompt": [5, 17], "max_tokens": 20, "seed": 1, "stream": true, "return_token_ids": true,
-//    "aqua": {"request": "cmpl-1", "turn": 3, "answered": 0, "receive": false}}
+//    "aqua": {"request": "cmpl-1", "turn": 3, "answered": 0, "receive": false, "from": ""}}
 //
 // Threads: plain data and functions. Pure.
 #pragma once
@@ -51,6 +51,7 @@ struct Asked {
   AttemptName name{};          // without a name nobody can order it to move
   std::uint32_t answered = 0;  // fewer than the prompt's tokens; 0 of a text
   bool receive = false;        // its KV comes from another engine, and it waits for its turn
+  std::string from{};          // the role of that engine; "": not told
 };
 
 // invalid_argument names the field.

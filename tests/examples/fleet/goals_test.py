@@ -42,6 +42,10 @@ class Goals(unittest.TestCase):
         alone = LOAD | {"pauses": None, "kinds_of_moves": ["tokens"], "moves": {"kv done": 0, "tokens done": 100}}
         self.assertEqual(missed({"load": alone}), [])
 
+    def test_on_two_servers_some_move_between_them(self):
+        for moves, missing in (({"kv within servers": 100}, ["moves by KV between servers"]), ({"kv between servers": 1}, [])):
+            self.assertEqual(missed({"load": LOAD | {"ways": {"done": moves}}}), missing)
+
     def test_what_did_not_run_has_none(self):
         self.assertEqual(goals_of({}), [])
         self.assertEqual(len(goals_of({"load": LOAD})), 4)

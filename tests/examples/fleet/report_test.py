@@ -11,6 +11,7 @@ import xml.etree.ElementTree as xml
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "examples/fleet"))
+from play.load import ways_of  # noqa: E402
 from play.pauses import Pauses  # noqa: E402
 from play.picture import Chart, page, svg  # noqa: E402
 from play.process import Failure  # noqa: E402
@@ -140,6 +141,22 @@ class Words(unittest.TestCase):
         self.assertTrue(good)
         self.assertIn("Why moves failed: 2 by kv no_room.", words)
         self.assertNotIn("Why", words_of({"load": load | {"failures": {}}, "goals": []})[0])
+
+    def test_tell_moves_within_servers_from_those_between_them(self):
+        def move(kind, giver, taker, end="done"):
+            return {"kind": kind, "from": giver, "to": taker, "end": end}
+
+        moves = [move("kv", "a", "b"), move("kv", "a", "c"), move("kv", "d", "a"), move("tokens", "b", "d"),
+                 move("kv", "a", "b", "no_room")]
+        carried = {"parcels": 2, "bytes": 3_000_000, "link_bytes": 3_100_000}
+        ways = ways_of(moves, carried)
+        self.assertEqual(ways["done"], {"kv between servers": 2, "kv within servers": 1, "tokens within servers": 1})
+        load = {"answers": 1, "wrong": [], "moves": {}, "failures": {}, "recoveries": 0, "pauses": None, "ways": ways}
+        words = words_of({"load": load, "goals": []})[0]
+        self.assertIn("2 by kv between servers, 1 by kv within servers, 1 by tokens within servers.", words)
+        self.assertIn("2 parcels of 3.0 MB in all; 3.1 MB crossed the link", words)
+        carried["link_bytes"] = None
+        self.assertNotIn("link", words_of({"load": load, "goals": []})[0])
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as what an engine of the fleet is asked or ordered: read, or refused as
-// invalid_argument.
+// Any bytes as what an engine of the fleet is asked or ordered, and as what a source says to the
+// destination: read, or refused as invalid_argument.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
+#include "serve/crossed.hpp"
 #include "speech/asked.hpp"
 #include "speech/orders.hpp"
 
@@ -35,5 +36,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(!order.ok() || !order->name.request.empty());
   const auto tokenized = parse_tokenize(text);
   require(tokenized.ok() || tokenized.error().code == aqua::Code::invalid_argument);
+  if (const auto crossed = crossed_of(text, true)) {
+    require(!crossed->fills.empty() && crossed->fills.size() <= kMostFills);
+    require(state_of(crossed->fills, crossed->ids) == text);
+  }
+  if (const auto ids = crossed_of(text, false)) require(state_of(ids->ids) == text);
   return 0;
 }

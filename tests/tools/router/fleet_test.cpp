@@ -314,7 +314,7 @@ TEST(Fleet, AParcelThatNobodyTakesIsSweptByAnyEngineOfItsPool) {
       Fleet::open({}, {door_of("a", a.url()), door_of("b", b.url()), door_of("alone", alone.url())})
           .value();
   await_up(*fleet);
-  fleet->sweep("p", "r", 4);
+  fleet->sweep("p", "p", "r", 4);
   const auto order = swept.get_future().get();
   EXPECT_EQ(order.at("order"), "sweep");
   EXPECT_EQ(order.at("request"), "r");
@@ -337,7 +337,7 @@ TEST(Fleet, ASweepWaitsForAnEngineThatCanDoIt) {
   const auto fleet = Fleet::open(options, {door_of("a", a->url()), door_of("b", b.url())}).value();
   await_up(*fleet);
   a.reset();
-  fleet->sweep("p", "r", 4);
+  fleet->sweep("p", "p", "r", 4);
   EXPECT_TRUE(becomes([&] { return fleet->counts().sweeps == 1; }));
   can = true;
   EXPECT_TRUE(becomes([&] { return fleet->counts().sweeps == 0; }));

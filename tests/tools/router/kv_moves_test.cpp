@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/router/fleet/engine.hpp"
+
 namespace aqua::router {
 namespace {
 
@@ -31,10 +33,27 @@ TEST(KvMoves, AnEngineIsOfAPoolOnlyIfItSaysAllOfIt) {
 
 TEST(KvMoves, ACallIsNamedAndStaysWhatItWas) {
   const EngineCall call{"/v1/completions", R"({"prompt":[1,2],"seed":3})"};
-  const EngineCall told = named(call, {"cmpl-1", 7}, 1, true);
+  const EngineCall told = named(call, {"cmpl-1", 7}, 1, "b");
   EXPECT_EQ(told.path, call.path);
   EXPECT_EQ(Json::parse(told.body), Json::parse(R"({"prompt":[1,2],"seed":3,
-                "aqua":{"request":"cmpl-1","turn":7,"answered":1,"receive":true}})"));
+                "aqua":{"request":"cmpl-1","turn":7,"answered":1,"receive":true,"from":"b"}})"));
+  EXPECT_EQ(Json::parse(named(call, {"cmpl-1", 7}, 1, "").body), Json::parse(R"({"prompt":[1,2],
+                "seed":3,"aqua":{"request":"cmpl-1","turn":7,"answered":1,"receive":false}})"));
+}
+
+TEST(KvMoves, AnEngineHasAWayToWhomItReachesAndBackOnlyWhereThatOneReachesIt) {
+  EngineDoor a, b, c;
+  a.kv = parse_pool(R"({"pool":"p","role":"a","reaches":["b"]})");
+  b.kv = parse_pool(R"({"pool":"q","role":"b"})");
+  c.kv = parse_pool(R"({"pool":"p","role":"c","reaches":["b",5]})");
+  EXPECT_TRUE(hands_over(a, b));
+  EXPECT_FALSE(hands_over(b, a));
+  EXPECT_TRUE(hands_over(a, c)) << "of one pool";
+  EXPECT_FALSE(hands_over(c, b)) << "what makes no sense reaches nobody";
+  EXPECT_FALSE(hands_over(a, EngineDoor{})) << "who has no pool";
+  b.kv.away = true;
+  EXPECT_FALSE(hands_over(a, b));
+  EXPECT_TRUE(has_way(a, b));
 }
 
 TEST(KvMoves, WordsAreReadAndTokensAreNone) {

@@ -4,6 +4,7 @@
 // Threads: plain data and functions.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <stop_token>
 #include <string>
@@ -31,13 +32,16 @@ struct EngineDoor {
   PoolDoor kv{};
 };
 
-// Whether they are two members of one pool, whose keeper may be away.
-[[nodiscard]] inline bool are_of_one_pool(const EngineDoor& a, const EngineDoor& b) {
-  return !a.kv.pool.empty() && a.kv.pool == b.kv.pool && a.kv.role != b.kv.role;
+// Whether there is a way for KV: they are two members of one pool, or couriers carry from one to
+// the other. Keepers may be away.
+[[nodiscard]] inline bool has_way(const EngineDoor& from, const EngineDoor& to) {
+  if (from.kv.pool.empty() || to.kv.pool.empty() || from.kv.role == to.kv.role) return false;
+  return from.kv.pool == to.kv.pool ||
+         std::ranges::find(from.kv.reaches, to.kv.role) != from.kv.reaches.end();
 }
 // Whether KV can be handed over from one to the other now.
-[[nodiscard]] inline bool share_a_pool(const EngineDoor& a, const EngineDoor& b) {
-  return are_of_one_pool(a, b) && !a.kv.away && !b.kv.away;
+[[nodiscard]] inline bool hands_over(const EngineDoor& from, const EngineDoor& to) {
+  return has_way(from, to) && !from.kv.away && !to.kv.away;
 }
 
 // What it says of itself.

@@ -90,7 +90,7 @@ void Fleet::order_move(RequestId id, Request& request, EngineId to, std::uint64_
                                     .engine = find(to)->door,
                                     .plan = plan,
                                     .move = request.last_ordered,
-                                    .by_tokens = by_tokens || !share_a_pool_now(request.at, to),
+                                    .by_tokens = by_tokens || !hands_over_now(request.at, to),
                                     .cause = cause});
 }
 

@@ -133,9 +133,10 @@ class Fleet {
   // It cannot move from now on, for this reason.
   void stays(packing::RequestId request, const std::string& why);
   void leave(packing::RequestId request);
-  // Parcels of the request that wait in a pool, of moves up to this turn, are ended by whichever of
-  // its engines is there.
-  void sweep(const std::string& pool, const std::string& request, Turn up_to);
+  // Parcels of the request that wait in these pools, of moves up to this turn from one to the
+  // other, are ended by whichever of their engines is there. It may be one pool.
+  void sweep(const std::string& from, const std::string& to, const std::string& request,
+             Turn up_to);
   // An engine that is up, another one each time, to ask for ids; unavailable if none is.
   [[nodiscard]] Result<std::shared_ptr<const EngineDoor>> any();
 
@@ -196,7 +197,7 @@ class Fleet {
   void missed(packing::EngineId id, const Error& why);
   [[nodiscard]] std::vector<std::shared_ptr<const EngineDoor>> of_pool(
       const std::string& pool) const;
-  [[nodiscard]] bool share_a_pool_now(packing::EngineId a, packing::EngineId b) const
+  [[nodiscard]] bool hands_over_now(packing::EngineId a, packing::EngineId b) const
       AQUA_REQUIRES(mu_);
   [[nodiscard]] std::string unlike(const EngineFacts& facts) const AQUA_REQUIRES(mu_);
   void down(Engine& engine) AQUA_REQUIRES(mu_);

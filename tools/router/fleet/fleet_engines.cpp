@@ -129,19 +129,19 @@ void Fleet::ask_pool_again(EngineId id, const std::stop_token& stop) {
   if (!before || before->kv.pool.empty()) return;
   const auto said = ask_pool(*before, stop);
   if (!said.ok() || said->pool != before->kv.pool || said->role != before->kv.role) return;
-  if (said->away == before->kv.away) return;
+  if (*said == before->kv) return;
   const MutexLock lock(mu_);
   Engine& engine = engines_.at(id);
   if (engine.door != before) return;
   EngineDoor door = *before;
-  door.kv.away = said->away;
+  door.kv = *said;
   engine.door = std::make_shared<const EngineDoor>(std::move(door));
 }
 
-bool Fleet::share_a_pool_now(EngineId a, EngineId b) const {
+bool Fleet::hands_over_now(EngineId a, EngineId b) const {
   const Engine *from = find(a), *to = find(b);
   return from != nullptr && to != nullptr && from->door && to->door &&
-         share_a_pool(*from->door, *to->door);
+         hands_over(*from->door, *to->door);
 }
 
 void Fleet::missed(EngineId id, const Error& why) {
@@ -242,8 +242,9 @@ std::vector<std::shared_ptr<const EngineDoor>> Fleet::of_pool(const std::string&
   return found;
 }
 
-void Fleet::sweep(const std::string& pool, const std::string& request, Turn up_to) {
-  sweeps_.add(pool, request, up_to);
+void Fleet::sweep(const std::string& from, const std::string& to, const std::string& request,
+                  Turn up_to) {
+  sweeps_.add({.from = from, .to = to, .request = request}, up_to);
 }
 
 Result<std::shared_ptr<const EngineDoor>> Fleet::model() const {

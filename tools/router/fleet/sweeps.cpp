@@ -27,9 +27,8 @@ Sweeps::~Sweeps() {
   thread_.request_stop();
 }
 
-void Sweeps::add(const std::string& pool, const std::string& request, Turn up_to) {
+void Sweeps::add(const Name& name, Turn up_to) {
   const MutexLock lock(mu_);
-  const Name name{pool, request};
   if (!due_.contains(name) && due_.size() >= kMost) {
     due_.erase(std::ranges::min_element(due_, {},
                                         [](const auto& entry) { return entry.second.wanted_as; }));
@@ -80,8 +79,13 @@ void Sweeps::run(const std::stop_token& stop) {
 }
 
 bool Sweeps::carry_out(const Name& name, Turn up_to, const std::stop_token& stop) const {
-  const auto& [pool, request] = name;
-  const EngineCall call = sweep_order({request, up_to});
+  const EngineCall call = sweep_order({name.request, up_to});
+  const bool left = sweep(name.from, call, stop);
+  return (name.from == name.to || sweep(name.to, call, stop)) && left;
+}
+
+bool Sweeps::sweep(const std::string& pool, const EngineCall& call,
+                   const std::stop_token& stop) const {
   for (const auto& engine : engines_(pool)) {
     http::HttpClient client(engine->url, {.api_key = engine->api_key,
                                           .timeout = kSweepPatience,

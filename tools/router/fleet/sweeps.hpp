@@ -3,6 +3,10 @@
 // engines have died. Any engine of the pool can end one; whoever is asked may be dead itself, so
 // that the engines are asked one after another, and again, until one of them has done it.
 //
+// A parcel that couriers carry from one pool to another is with the first one's keeper until it has
+// ended at the second one's. So both are swept in this order, again and again, until nothing is in
+// the first one: what had left it by then was in the second one when that was swept.
+//
 // A sweep names the turn of the move that failed. Parcels of later moves have higher turns and are
 // not touched, so that a request moves again without waiting for the sweep of an earlier move.
 //
@@ -11,6 +15,7 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -19,7 +24,6 @@
 #include <stop_token>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "base/mutex.hpp"
@@ -41,25 +45,32 @@ class Sweeps {
   Sweeps(const Sweeps&) = delete;
   Sweeps& operator=(const Sweeps&) = delete;
 
-  // What parcel of the request waits in the pool under this turn or a lower one is to end; that
-  // none does is as good. At most kMost are remembered: beyond them the oldest is forgotten, whose
-  // parcel waits for its role's next taker.
-  void add(const std::string& pool, const std::string& request, Turn up_to);
+  // Of a move from one pool to another, or within one.
+  struct Name {
+    std::string from{}, to{};  // pools
+    std::string request{};
+    auto operator<=>(const Name&) const = default;
+  };
+  // What parcel of the request waits there under this turn or a lower one is to end; that none does
+  // is as good. At most kMost are remembered: beyond them the oldest is forgotten, whose parcel
+  // waits for its role's next taker.
+  void add(const Name& name, Turn up_to);
   // That no engine has done yet.
   [[nodiscard]] std::size_t waiting() const;
   // That were forgotten so far, because there were too many.
   [[nodiscard]] std::uint64_t forgotten() const;
 
  private:
-  using Name = std::pair<std::string, std::string>;  // pool, request
   struct Sweep {
     Turn up_to = kNoTurn;
     std::uint64_t wanted_as = 0;  // the number of the last add() of it
   };
 
   void run(const std::stop_token& stop);
-  // Whether an engine has done it.
   [[nodiscard]] bool carry_out(const Name& name, Turn up_to, const std::stop_token& stop) const;
+  // Whether an engine of the pool has done it.
+  [[nodiscard]] bool sweep(const std::string& pool, const EngineCall& call,
+                           const std::stop_token& stop) const;
 
   const EnginesOf engines_;
   const std::chrono::milliseconds again_;

@@ -147,7 +147,7 @@ void Conversation::send(Turn to, EngineCall call, std::function<Mail(const Error
 }
 
 void Conversation::sweep(const Move& move) {
-  fleet_.sweep(move.order.engine->kv.pool, name_, move.destination);
+  fleet_.sweep(move.source_engine->kv.pool, move.order.engine->kv.pool, name_, move.destination);
 }
 
 // One engine is told one thing after another.

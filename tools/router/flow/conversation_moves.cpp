@@ -62,8 +62,9 @@ void Conversation::start(const std::shared_ptr<const EngineDoor>& engine, Attemp
     order.call = continue_call(engine->dialect, engine->model, asked_, prompt_, answer_);
   }
   if (asked_.stays.empty() && !engine->kv.pool.empty()) {
-    order.call =
-        named(std::move(order.call), {name_, turn}, answer_.size(), kind == AttemptKind::receive);
+    const bool receives = kind == AttemptKind::receive;
+    order.call = named(std::move(order.call), {name_, turn}, answer_.size(),
+                       receives ? move_->source_engine->kv.role : "");
   }
   attempts_[turn] = std::make_unique<Attempt>(engine, std::move(order), mail_);
 }
@@ -96,7 +97,7 @@ void Conversation::begin_move(const FleetOrder& order) {
   const bool can = order.engine && asked_.stays.empty() && exact_ && !move_ && !waits_;
   const auto speaker = attempts_.find(relay_.speaker());
   const bool by_kv = can && !order.by_tokens && speaker != attempts_.end() &&
-                     are_of_one_pool(*speaker->second->door(), *order.engine);
+                     has_way(*speaker->second->door(), *order.engine);
   if (by_kv && spoke_ != relay_.speaker()) {
     waits_ = Waits{order, Clock::now() + options_.hold};
     return;

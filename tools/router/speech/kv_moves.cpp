@@ -19,6 +19,7 @@ using Json = nlohmann::json;
 constexpr std::array<std::string_view, 5> kWords{"reserved", "confirmed", "failed", "reported",
                                                  "asked"};
 constexpr std::size_t kMostPoolName = 1024;
+constexpr std::size_t kMostReached = 4096;
 constexpr std::uint64_t kMostMoveTokens = 1'000'000'000;
 
 std::string dumped(const Json& body) {
@@ -37,6 +38,18 @@ std::optional<std::uint64_t> number_in(const Json& object, const char* name) {
   return number > kMostMoveTokens ? std::nullopt : std::optional(number);
 }
 
+// Roles of a list; none where it makes no sense.
+std::vector<std::string> roles_in(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  if (found == object.end() || !found->is_array() || found->size() > kMostReached) return {};
+  std::vector<std::string> roles;
+  for (const Json& role : *found) {
+    if (!role.is_string() || role.get_ref<const std::string&>().size() > kMostPoolName) return {};
+    roles.push_back(role.get<std::string>());
+  }
+  return roles;
+}
+
 Json order_of(std::string_view order, const AttemptName& name) {
   return {{"order", order}, {"request", name.request}, {"turn", name.turn}};
 }
@@ -46,7 +59,9 @@ Json order_of(std::string_view order, const AttemptName& name) {
 PoolDoor parse_pool(std::string_view body) {
   const Json answer = parse_shallow(body);
   if (!answer.is_object()) return {};
-  PoolDoor door{text_in(answer, "pool"), text_in(answer, "role")};
+  PoolDoor door{.pool = text_in(answer, "pool"),
+                .role = text_in(answer, "role"),
+                .reaches = roles_in(answer, "reaches")};
   if (const auto away = answer.find("away"); away != answer.end())
     door.away = !away->is_boolean() || away->get<bool>();
   const bool clean = !door.pool.empty() && !door.role.empty() &&
@@ -54,9 +69,13 @@ PoolDoor parse_pool(std::string_view body) {
   return clean ? door : PoolDoor{};
 }
 
-EngineCall named(EngineCall call, const AttemptName& name, std::uint64_t answered, bool receive) {
-  const Json aqua{
-      {"request", name.request}, {"turn", name.turn}, {"answered", answered}, {"receive", receive}};
+EngineCall named(EngineCall call, const AttemptName& name, std::uint64_t answered,
+                 const std::string& from) {
+  Json aqua{{"request", name.request},
+            {"turn", name.turn},
+            {"answered", answered},
+            {"receive", !from.empty()}};
+  if (!from.empty()) aqua["from"] = from;
   call.body.pop_back();  // the object's end: a long prompt is not read again for this
   call.body += concat(R"(,"aqua":)", dumped(aqua), "}");
   return call;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "aqua/migration/router.hpp"
 #include "aqua/result.hpp"
@@ -26,6 +27,8 @@ struct PoolDoor {
   std::string pool{};  // "": it has none
   std::string role{};
   bool away = false;  // no keeper of the pool answers: nothing is handed over
+  // Roles of other keepers' engines, to which couriers carry what this one hands over.
+  std::vector<std::string> reaches{};
   friend bool operator==(const PoolDoor&, const PoolDoor&) = default;
 };
 // Of no pool where it makes no sense.
@@ -38,9 +41,10 @@ struct AttemptName {
 };
 
 // The same call, of an attempt with a name. `answered`: so many ids at the end of its prompt are
-// the answer so far. `receive`: the engine waits for KV, and for the grant of a turn.
+// the answer so far. `from`: the engine waits for KV of that role's engine, and for the grant of a
+// turn; empty: it does not.
 [[nodiscard]] EngineCall named(EngineCall call, const AttemptName& name, std::uint64_t answered,
-                               bool receive);
+                               const std::string& from);
 
 // What an engine says on an attempt's stream.
 struct MoveWord {
