@@ -120,6 +120,7 @@ void add_stage_options(CommandLine& line, Options& options) {
       .flag("--keeper-role", options.keeper_role, "")
       .flag("--courier-role", options.courier_role, "")
       .flag("--coordinator-role", options.coordinator_role, "")
+      .text("--address", options.address, "ADDRESS", "")
       .text("--network", options.network, "NAME", "")
       .flag("--log-steps", options.log_steps, "")
       .text("--pipeline", options.place.pipeline, "NAME", "")

@@ -111,6 +111,7 @@ struct Options {
 
   // --- for the processes that it starts ---
   bool stage_role = false, keeper_role = false, courier_role = false, coordinator_role = false;
+  std::string address{};  // of its host on the network; empty: all are on one host
   std::string network{};
   bool log_steps = false;
   Place place{};

@@ -40,9 +40,9 @@ std::optional<Word> serve(Stage& stage, const Options& options, Membership& memb
                           Orders& orders) {
   try {
     stage.seal(term);
-    Wiring wiring(options.place, options.directory, term);
+    Wiring wiring(options.place, options.directory, options.address, term);
     stage.named_step().reached("listening");
-    say(Wired{.term = term, .connected = false});
+    say(Wired{.term = term, .connected = false, .address = wiring.address()});
     Survey survey;
     auto order = orders.next_of(term);
     if (order && order->contains("survey")) {
@@ -60,9 +60,9 @@ std::optional<Word> serve(Stage& stage, const Options& options, Membership& memb
     if (!membership.await_plan(connect)) return next_term(orders);
     stage.resume(connect, survey);
     membership.resumed(term);
-    wiring.connect(orders);
+    wiring.connect(orders, connect.addresses);
     stage.named_step().reached("connected");
-    say(Wired{.term = term, .connected = true});
+    say(Wired{.term = term, .connected = true, .address = wiring.address()});
     const auto next = stage.run(wiring, orders, term);
     return next ? std::optional(next->listen) : std::nullopt;
   } catch (const NeighbourGone&) {

@@ -223,7 +223,7 @@ std::vector<Sampled> Processes::next_term() {
       if (Clock::now() > deadline) throw Failure(name_ + ": no term in which all ranks are taken");
       wait_for_news();
     }
-  } while (!await_all({.term = term_, .connected = false}));
+  } while (!await_all(false));
   std::ranges::move(take(), std::back_inserter(said));
   return said;
 }
@@ -253,20 +253,24 @@ std::optional<std::vector<std::vector<Mark>>> Processes::survey(
 
 bool Processes::connect(const std::vector<Resume>& sequences, Word begun) {
   for (std::size_t seat = 0; seat < seats_.size(); ++seat)
-    tell(seat, Connect{term_, sequences, begun});
-  if (!await_all({.term = term_, .connected = true}) || !await_running()) return false;
+    tell(seat, Connect{term_, sequences, begun, addresses_});
+  if (!await_all(true) || !await_running()) return false;
   connected_ = seats_;
   lost_.assign(shape_.stages, false);
   keep_a_standby();
   return true;
 }
 
-bool Processes::await_all(const Wired& wanted) {
+bool Processes::await_all(bool connected) {
+  addresses_.resize(seats_.size());
   for (std::size_t seat = 0; seat < seats_.size(); ++seat) {
     for (;;) {
       const auto heard = hear(seat, "connected");
       if (!heard) return false;
-      if (heard->get<Wired>() == wanted) break;
+      auto wired = heard->get<Wired>();
+      if (wired.connected != connected) continue;
+      addresses_[seat] = std::move(wired.address);
+      break;
     }
   }
   return true;

@@ -105,7 +105,9 @@ class Processes {
   // The next thing that the process says of this kind (a word that is in it) in this term. None:
   // the term is over meanwhile.
   [[nodiscard]] std::optional<nlohmann::json> hear(std::size_t seat, const char* kind);
-  [[nodiscard]] bool await_all(const Wired& wanted);
+  // Until all have said, in this term, that they listen, or that they are connected. False: the
+  // term is over meanwhile.
+  [[nodiscard]] bool await_all(bool connected);
   [[nodiscard]] bool await_running();
   // At that place, or standing by.
   void start(const std::optional<Place>& place);
@@ -122,6 +124,7 @@ class Processes {
   Word term_ = 0;
   bool runs_ = false;                     // the term is one that nobody acknowledges
   std::vector<std::string> seats_{};      // in the term, by stage, then by rank
+  std::vector<std::string> addresses_{};  // where each listens
   std::vector<std::string> connected_{};  // as they last were when all were connected
   std::vector<bool> lost_;
   unsigned deaths_ = 0;
