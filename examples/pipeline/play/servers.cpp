@@ -19,7 +19,6 @@ using example::ChildProcess;
 using nlohmann::json;
 
 constexpr std::chrono::seconds kStartPatience{60};  // for a start, on a busy machine
-constexpr const char* kPool = "streams";
 
 std::filesystem::path make(const std::filesystem::path& folder) {
   std::filesystem::create_directory(folder);
@@ -102,7 +101,7 @@ json TwoServers::carrying(const std::string& port) const {
   json routes = json::array();
   for (unsigned from = 0; from < options_.prefill->processes(); ++from) {
     for (unsigned to = 0; to < options_.decode->processes(); ++to) {
-      routes.push_back({{"pool", kPool},
+      routes.push_back({{"pool", kStreams},
                         {"from", kv_stream::Streamer::role(kPrefill, from)},
                         {"to", kv_stream::Streamer::role(kDecode, to)},
                         {"peer", std::string(kDecode) + ".test"},
