@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "play/play.hpp"
 
-#include <poll.h>
-
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <functional>
 
-#include "aqua/handoff/segments.hpp"
 #include "daemon_program.hpp"
 #include "must.hpp"
 #include "play/daemons.hpp"
+#include "play/leftovers.hpp"
 #include "play/record.hpp"
 #include "play/report.hpp"
 #include "play/servers.hpp"
@@ -132,7 +129,7 @@ class Play {
                       StepLog::read(directory_, options.colocated.stages));
     }
     if (daemons_->keeper() != nullptr) {
-      look_for_segments(served, in_peace, {directory_});
+      leftovers().look(served, in_peace, {directory_});
     } else {
       served.not_looked = "there is no keeper";
     }
@@ -154,10 +151,8 @@ class Play {
                           pipeline.lose_server(second);
                         }));
     const bool in_peace = pipeline.finish();
-    for (const auto& server : alive) {
-      await_none(server, [](const SegmentStatus& /*kept*/) { return true; });
-    }
-    look_for_segments(served, in_peace, alive);
+    for (const auto& server : alive) leftovers().await_none(server, is_any);
+    leftovers().look(served, in_peace, alive);
     return served;
   }
 
@@ -178,7 +173,7 @@ class Play {
                         .run(killing(options, {&prefill, &decode}));
     prefill.finish();
     await_no_parcels(decode, directory_);
-    look_for_segments(served, decode.finish(), {directory_});
+    leftovers().look(served, decode.finish(), {directory_});
     return served;
   }
 
@@ -194,57 +189,18 @@ class Play {
     prefill.finish();
     for (const auto& server : {servers.decode(), servers.prefill()})
       await_no_parcels(decode, server);
-    look_for_segments(served, decode.finish(), {servers.prefill(), servers.decode()});
+    leftovers().look(served, decode.finish(), {servers.prefill(), servers.decode()});
     return served;
-  }
-
-  // Asks the keepers what is left. Where a process was killed as all ended, nobody has replaced it,
-  // and what it had is left by right.
-  void look_for_segments(Served& served, bool in_peace,
-                         const std::vector<std::filesystem::path>& servers) {
-    if (!in_peace) {
-      served.not_looked = "a process was killed as all ended";
-      return;
-    }
-    await_keeper();
-    std::size_t left = 0;
-    for (const std::filesystem::path& server : servers) {
-      const auto kept = list_segments(example::keeper_socket(server));
-      if (!kept.ok()) {
-        served.not_looked = "a keeper cannot be asked: " + kept.error().message;
-        return;
-      }
-      left += kept->size();
-    }
-    served.segments_left = left;
-  }
-
-  // One that has died at last is not started anew before somebody looks.
-  void await_keeper() {
-    if (Daemon* const keeper = daemons_->keeper()) keeper->await_listening();
   }
 
   // Returns once decode has let go of all that was streamed to it: prefill has ended, so that
   // nothing more comes.
   void await_no_parcels(Processes& decode, const std::filesystem::path& server) {
-    await_none(server,
-               [&](const SegmentStatus& kept) { return kept.parcel != 0 && !decode.broken(); });
+    leftovers().await_none(
+        server, [&](const SegmentStatus& kept) { return kept.parcel != 0 && !decode.broken(); });
   }
-  // Only the keeper knows; what it has for longer look_for_segments() tells.
-  void await_none(const std::filesystem::path& server,
-                  const std::function<bool(const SegmentStatus&)>& is_meant) {
-    constexpr std::chrono::seconds kPatience{10};
-    constexpr int kOneWait = 5;  // milliseconds; then it is asked again
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
-    while (std::chrono::steady_clock::now() < deadline) {
-      await_keeper();
-      const auto kept = list_segments(example::keeper_socket(server));
-      if (!kept.ok() || std::ranges::none_of(*kept, is_meant)) return;
-      pollfd stop{stop_.fd(), POLLIN, 0};
-      (void)::poll(&stop, 1, kOneWait);
-      stop_.check();
-    }
-  }
+  static bool is_any(const SegmentStatus& /*kept*/) { return true; }
+  [[nodiscard]] Leftovers leftovers() { return {*daemons_, stop_}; }
 
   // Kills and stops what is due, as tokens come; with `kill_daemon` couriers and servers.
   std::function<void(std::size_t)> killing(const Options& options,
