@@ -12,6 +12,8 @@
 
 #include "child_process.hpp"
 #include "daemon_program.hpp"
+#include "hosts/etcd.hpp"
+#include "hosts/namespaces.hpp"
 #include "must.hpp"
 #include "serve/membership.hpp"
 #include "serve/stage.hpp"
@@ -84,12 +86,19 @@ void enter(const std::string& network) {
 
 int run_role(const Options& options) {
   example::die_with_parent(options.parent);
+  if (options.enter != 0) enter_host(options.enter);
+  if (options.host_role) return become_host(options.server, options.directory);
+  if (options.etcd_role) become_etcd(options);
   if (options.keeper_role) example::become_keeper(options.keeper, options.directory);
   if (options.coordinator_role) {
     std::vector<std::string> more;
     if (options.ttl_ms > 0) {
       for (const char* ttl : {"--client-ttl", "--lease-ttl"})
         more.insert(more.end(), {ttl, std::to_string(options.ttl_ms)});
+    }
+    if (!options.etcd.empty()) {
+      more.insert(more.end(), {"--etcd", options.etcd, "--server", options.server, "--server-ttl",
+                               std::to_string(options.server_ttl_ms)});
     }
     example::become_coordinator(options.coordinator_program, options.directory, more);
   }

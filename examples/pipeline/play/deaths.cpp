@@ -25,6 +25,7 @@ void Processes::look() {
   daemons_.look();
   const auto hears_since = daemons_.coordinator().hears_since();
   const GroupNews news = group_.heard();
+  if (!times_.noticed) times_.noticed = group_.began_after(term_);
   if (options_.ttl_ms == 0) return;
   const auto now = Clock::now();
   for (const GroupPeer& peer : news.members) {
@@ -59,6 +60,7 @@ bool Processes::broken() {
       ++each;
     } else if (std::ranges::find(seats_, each->first) != seats_.end()) {
       over = true;
+      lost_a_rank();
       ++each;  // next_term() takes what it has said
     } else {
       each = bury(each);
@@ -67,6 +69,18 @@ bool Processes::broken() {
   // next_term() and connect() see to it otherwise.
   if (!over && connected_ == seats_) keep_a_standby();
   return over;
+}
+
+void Processes::lost_a_rank() {
+  if (!times_.died) times_.died = Clock::now();
+}
+
+void Processes::loses_host(unsigned host) {
+  const auto is_there = [&](const std::string& member) {
+    const auto found = processes_.find(member);
+    return found != processes_.end() && found->second.host == host;
+  };
+  if (std::ranges::any_of(seats_, is_there)) lost_a_rank();
 }
 
 std::map<std::string, Processes::Process>::iterator Processes::bury(
@@ -86,6 +100,7 @@ void Processes::bury_and_replace(const GroupNews& news, std::vector<Sampled>& sa
       ++each;
       continue;
     }
+    if (std::ranges::find(seats_, each->first) != seats_.end()) lost_a_rank();
     if (!seats_.empty() && each->first == seats_[last()])
       std::ranges::move(take(), std::back_inserter(said));
     each = bury(each);

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "daemon_program.hpp"
+#include "hosts/namespaces.hpp"
 #include "must.hpp"
 #include "play/daemons.hpp"
 #include "play/leftovers.hpp"
@@ -29,6 +30,7 @@ class Play {
   }
 
   int run() {
+    if (options_.hosts > 0) leave_the_network();
     std::vector<Run> runs;
     for (const Way& way : ways()) runs.push_back({way.name, serve(way)});
     const Served one = serve_alone();
@@ -108,7 +110,7 @@ class Play {
     alone.layer_us = 0;
     alone.kill.clear();
     alone.stop.clear();
-    alone.ttl_ms = 0;
+    alone.ttl_ms = alone.hosts = 0;
     alone.colocated = {1, 1};
     directory_ = base_.path();
     daemons_.emplace(alone, directory_);
@@ -120,8 +122,9 @@ class Play {
 
   Served serve_colocated(const Options& options) {
     if (!options.two_servers.empty()) return serve_mirrored(options);
+    if (options.hosts > 0) return serve_colocated_on_hosts(options);
     Processes pipeline = start(kColocated, options.colocated, options, directory_);
-    Served served = Serving(pipeline, pipeline, daemons_->keeper(), requests_, options, stop_)
+    Served served = Serving(pipeline, pipeline, nullptr, requests_, options, stop_)
                         .run(killing(options, {&pipeline}));
     const bool in_peace = pipeline.finish();
     if (!options.record.empty()) {
@@ -167,9 +170,11 @@ class Play {
   // Prefill and decode apart, with a keeper between them.
   Served serve_apart(const Options& options) {
     if (!options.two_servers.empty()) return serve_on_two(options);
+    if (options.hosts > 0) return serve_apart_on_hosts(options);
     Processes prefill = start(kPrefill, *options.prefill, options, directory_);
     Processes decode = start(kDecode, *options.decode, decodes(options), directory_);
-    Served served = Serving(prefill, decode, daemons_->keeper(), requests_, options, stop_)
+    const auto losses = [keeper = daemons_->keeper()] { return keeper->deaths(); };
+    Served served = Serving(prefill, decode, losses, requests_, options, stop_)
                         .run(killing(options, {&prefill, &decode}));
     prefill.finish();
     await_no_parcels(decode, directory_);
@@ -191,6 +196,47 @@ class Play {
       await_no_parcels(decode, server);
     leftovers().look(served, decode.finish(), {servers.prefill(), servers.decode()});
     return served;
+  }
+
+  // Stages on several hosts, whose couriers mirror what their keepers keep.
+  Served serve_colocated_on_hosts(const Options& options) {
+    Processes pipeline = start(kColocated, options.colocated, options, directory_);
+    Served served = Serving(pipeline, pipeline, nullptr, requests_, options, stop_)
+                        .run(killing(options, {&pipeline}, killing_on_hosts({&pipeline})));
+    end_on_hosts(served, pipeline.finish());
+    return served;
+  }
+
+  // Both pipelines there, with couriers between the stages of the one and of the other.
+  Served serve_apart_on_hosts(const Options& options) {
+    Processes prefill = start(kPrefill, *options.prefill, options, directory_);
+    Processes decode = start(kDecode, *options.decode, decodes(options), directory_);
+    const auto losses = [hosts = daemons_->hosts()] { return hosts->ways_lost(); };
+    Served served =
+        Serving(prefill, decode, losses, requests_, options, stop_)
+            .run(killing(options, {&prefill, &decode}, killing_on_hosts({&prefill, &decode})));
+    prefill.finish();
+    daemons_->hosts()->give_up_parcels(requests_);
+    for (const auto& host : daemons_->hosts()->alive()) await_no_parcels(decode, host);
+    end_on_hosts(served, decode.finish());
+    return served;
+  }
+
+  [[nodiscard]] std::function<void(const Kill&)> killing_on_hosts(
+      const std::vector<Processes*>& pipelines) {
+    return [hosts = daemons_->hosts(), pipelines](const Kill& kill) {
+      if (kill.pipeline == kCourier) return hosts->replace_courier(kill.stage);
+      for (Processes* const each : pipelines) each->loses_host(kill.stage);
+      hosts->lose(kill.stage);
+    };
+  }
+
+  // Copies of replicas end a little later than these.
+  void end_on_hosts(Served& served, bool in_peace) {
+    const auto alive = daemons_->hosts()->alive();
+    for (const auto& host : alive) leftovers().await_none(host, is_any);
+    leftovers().look(served, in_peace, alive);
+    served.hosts = daemons_->hosts()->traffic(requests_);
   }
 
   // Returns once decode has let go of all that was streamed to it: prefill has ended, so that
@@ -222,7 +268,7 @@ class Play {
           daemons_->coordinator().signal(number);
         } else if (kill.pipeline == kKeeper) {
           if (Daemon* const keeper = daemons_->keeper()) keeper->signal(number);
-        } else if (is_daemon(kill) && kill_daemon != nullptr) {
+        } else if (is_daemon(kill) && kill_daemon) {
           kill_daemon(kill);
         }
         for (Processes* const each : pipelines) {

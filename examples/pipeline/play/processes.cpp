@@ -7,6 +7,7 @@
 #include <csignal>
 #include <utility>
 
+#include "daemon_program.hpp"
 #include "must.hpp"
 #include "play/start.hpp"
 #include "serve/membership.hpp"
@@ -31,8 +32,24 @@ void Processes::start(const std::optional<Place>& place) {
                       .member = member,
                       .coordinator = daemons_.coordinator().address(),
                       .directory = directory_};
+  unsigned on = 0;
+  if (const Hosts* const hosts = daemons_.hosts()) {
+    on = hosts->host_for(name_, place);
+    const Host& host = hosts->at(on);
+    wanted.directory = host.folder();
+    wanted.coordinator = example::coordinator_address(host.folder());
+    wanted.host = host.first();
+    wanted.address = host.address();
+  }
   if (place) asked_[member] = *place;
-  processes_.emplace(member, Process{.child = start_stage(options_, wanted)});
+  processes_.emplace(member, Process{.child = start_stage(options_, wanted), .host = on});
+}
+
+void Processes::tell_hosts() {
+  if (daemons_.hosts() == nullptr) return;
+  std::vector<unsigned> on;
+  for (const std::string& member : seats_) on.push_back(processes_.at(member).host);
+  daemons_.hosts()->seated(name_, on);
 }
 
 Processes::Processes(const std::string& name, const PipelineShape& shape, const Options& options,
@@ -52,6 +69,7 @@ Processes::Processes(const std::string& name, const PipelineShape& shape, const 
     MeasuredCopies none;
     connected = (runs_ || survey({}, none)) && connect({}, 0);
   }
+  times_ = {};
 }
 
 Processes::Process* Processes::seated(std::size_t seat) {
@@ -166,9 +184,12 @@ std::optional<std::vector<std::vector<Mark>>> Processes::survey(
 bool Processes::connect(const std::vector<Resume>& sequences, Word begun) {
   for (std::size_t seat = 0; seat < seats_.size(); ++seat)
     tell(seat, Connect{term_, sequences, begun, addresses_});
-  if (!await_all(true) || !await_running()) return false;
+  if (!await_all(true)) return false;
+  times_.connected = Clock::now();
+  if (!await_running()) return false;
   connected_ = seats_;
   lost_.assign(shape_.stages, false);
+  tell_hosts();
   keep_a_standby();
   return true;
 }
@@ -221,7 +242,10 @@ std::optional<nlohmann::json> Processes::hear(std::size_t seat, const char* kind
 }
 
 void Processes::signal(unsigned stage, unsigned rank, int number) {
-  if (Process* const process = seated(stage * shape_.ranks + rank)) process->child.signal(number);
+  Process* const process = seated(stage * shape_.ranks + rank);
+  if (process == nullptr) return;
+  process->child.signal(number);
+  if (number == SIGKILL) lost_a_rank();
 }
 
 void Processes::signal_standby(int number) {
@@ -232,6 +256,7 @@ void Processes::signal_standby(int number) {
 
 void Processes::lose_server(const std::filesystem::path& next) {
   for (auto& [member, process] : processes_) process.child.signal(SIGKILL);
+  lost_a_rank();
   directory_ = next;
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "play/report.hpp"
 
+#include <chrono>
 #include <iomanip>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
+#include <utility>
 
 namespace aqua::pipeline {
 namespace {
@@ -27,6 +30,40 @@ json told(const std::vector<Reckoning>& all) {
                     {"seconds", each.seconds},
                     {"seconds_if_read", each.seconds_if_read},
                     {"seconds_if_computed", each.seconds_if_computed}});
+  }
+  return made;
+}
+
+// Seconds from each to the next; null where the one or the other was not seen.
+json told(const std::vector<Interruption>& all, Interruption::Time began) {
+  json made = json::array();
+  for (const Interruption& each : all) {
+    std::optional<Interruption::Time> last = began;
+    const auto after = [&last](const std::optional<Interruption::Time>& at) {
+      const auto since = std::exchange(last, at);
+      if (!at || !since) return json();
+      return json(std::chrono::duration<double>(*at - *since).count());
+    };
+    json phases{{"pipeline", each.pipeline}, {"stage", each.stage}};
+    phases["died_after"] = after(each.died);
+    phases["noticed_after"] = after(each.noticed);
+    phases["surveyed_after"] = after(each.surveyed);
+    phases["restored_after"] = after(each.restored);
+    phases["resumed_after"] = after(each.resumed);
+    phases["next_token_after"] = after(each.next_token);
+    made.push_back(std::move(phases));
+  }
+  return made;
+}
+
+json told(const std::vector<HostTraffic>& all) {
+  json made = json::array();
+  for (const HostTraffic& each : all) {
+    made.push_back({{"name", each.name},
+                    {"lost", each.lost},
+                    {"sent_bytes", each.sent},
+                    {"received_bytes", each.received},
+                    {"kv_to_send_bytes", each.kv_to_send}});
   }
   return made;
 }
@@ -55,6 +92,7 @@ json as_json(const Options& options, const std::vector<Run>& runs, const Served&
            {"tokens_computed_again", many.computed_again},
            {"tokens_restored", many.restored},
            {"reckonings", told(many.reckonings)},
+           {"interruptions", told(many.interruptions, many.began)},
            {"silent", many.silent},
            {"coordinator_deaths", many.coordinator_deaths},
            {"coordinator_stops", many.coordinator_stops},
@@ -63,6 +101,7 @@ json as_json(const Options& options, const std::vector<Run>& runs, const Served&
            {"prompts_given_again", many.prompts_again},
            {"segments_left", many.segments_left ? json(*many.segments_left) : json()},
            {"not_looked", many.not_looked}};
+  if (!many.hosts.empty()) all["hosts"] = told(many.hosts);
   for (const Run& each : runs) {
     if (runs.size() > 1)
       all["compared"][each.name] = {{"seconds", each.served.seconds},

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "play/servers.hpp"
 
-#include <unistd.h>
-
 #include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -57,12 +55,7 @@ void TwoServers::lose_first() {
 std::string TwoServers::start_courier(std::optional<ChildProcess>& courier,
                                       const std::filesystem::path& server,
                                       const std::string& network) const {
-  std::vector<std::string> line{std::filesystem::read_symlink("/proc/self/exe"),
-                                "--courier-role",
-                                "--directory",
-                                server,
-                                "--parent",
-                                std::to_string(::getpid())};
+  std::vector<std::string> line = role_line("--courier-role", server);
   if (!network.empty()) line.insert(line.end(), {"--network", network});
   if (!options_.courier.empty()) line.insert(line.end(), {"--courier-binary", options_.courier});
   // One that there is already is killed by this.
