@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Of three hosts one is lost at 70 % of all tokens: its link is cut, and all that runs on it ends. The coordinators of
 # the others find that by its silence, and a process that stands by on the next host takes the lost rank and reads the
-# copies of its KV from the keeper beside it. Every answer is that of one process. Then AQUA_KILLS rounds (2), in
+# copies of its KV from the keeper beside it. Every answer is that of one process. Then AQUA_HOSTS_LOST rounds (2), in
 # which a random host is lost at a random moment, with couriers and stages killed as well.
-# Usage: host_lost.sh PIPELINE KEEPER COURIER CERTIFICATES-SCRIPT
+# Usage: [AQUA_HOSTS_LOST=ROUNDS] host_lost.sh PIPELINE KEEPER COURIER CERTIFICATES-SCRIPT
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/hosts.sh"
-lost=(--prefill 2x2 --decode 3x1 --replicate --standby --batch 4 --server-ttl-ms 3000)
+lost=(--prefill 2x2 --decode 3x1 --replicate --standby --batch 4)
 
-run "${lost[@]}" --requests 8 --prompt-tokens 200 --layer-us 300 --kill host:2@70%
+run "${lost[@]}" --server-ttl-ms 3000 --requests 8 --prompt-tokens 200 --layer-us 300 --kill host:2@70%
 check <<'END'
 assert told["equal_answers"] == 8, "answers"
 assert [host["lost"] for host in told["hosts"]] == [False, False, True]
@@ -26,12 +26,12 @@ print(told["tokens_restored"], "tokens were read from copies,", told["tokens_com
 END
 
 RANDOM=${AQUA_SEED:-1}
-for ((round = 1; round <= ${AQUA_KILLS:-2}; ++round)); do
+for ((round = 1; round <= ${AQUA_HOSTS_LOST:-2}; ++round)); do
   kills=(--kill "host:$((RANDOM % 3))@$((RANDOM % 90))%")
   [ $((RANDOM % 2)) -eq 0 ] || kills+=(--kill "courier:$((RANDOM % 3))@$((RANDOM % 90))%")
   [ $((RANDOM % 2)) -eq 0 ] || kills+=(--kill "decode:$((RANDOM % 3))@$((RANDOM % 90))%")
   [ $((RANDOM % 2)) -eq 0 ] || kills+=(--kill "prefill:$((RANDOM % 2)):$((RANDOM % 2))@$((RANDOM % 90))%")
-  run "${lost[@]}" --requests 8 --seed $round "${kills[@]}"
+  run "${lost[@]}" --server-ttl-ms 2000 --requests 8 --seed $round "${kills[@]}"
   check <<'END'
 assert told["equal_answers"] == 8, "answers"
 END
