@@ -40,7 +40,7 @@ LONG = ["--prefill", "2x1", "--decode", "2x1", "--requests", "8", "--prompt-toke
 SERVER = ["--colocated", "3x1", "--requests", "16", "--prompt-tokens", "200", "--kill", "server:0@70%"]
 WAYS = {"replicas": "as asked", "replicas, standby": "with a standby", "always read": "always read", "never read": "never read",
         "prefilled again": "prefilled again", "from scratch": "from scratch"}
-PHASES = ("joined", "surveyed", "resumed", "token")
+PHASES = ("noticed", "surveyed", "restored", "resumed", "next_token")
 STAGE_AT_MOST, SERVER_AT_MOST = 1.2, 1.3
 
 
@@ -83,8 +83,8 @@ def medians(ratios: Dict[str, List[float]]) -> Dict[str, float]:
 
 
 def phases_of(interruptions: List[Dict[str, Any]]) -> Dict[str, float]:
-    """Medians of when each ended, in seconds after the death was noticed."""
-    after = {name: [each[f"{name}_after_seconds"] for each in interruptions] for name in PHASES}
+    """Medians of what each took, in seconds after the one before; the first after the process had ended."""
+    after = {name: [each[f"{name}_after"] for each in interruptions] for name in PHASES}
     known = {name: [each for each in seconds if each is not None] for name, seconds in after.items()}
     return {name: statistics.median(seconds) for name, seconds in known.items() if seconds}
 

@@ -29,6 +29,8 @@ PROOFS = (
      "scripts/setup check; export AQUA_SCHEMAS=$(scripts/fetch-schemas build/schemas)"),
     (r"^packaging_pods$|^PeerElsewhere\.", "pods, in namespaces of their own", "run as root, on Linux 6.9 or later"),
     (r"one_server_to_another$", "couriers over a link between network namespaces", "run as root, with iproute2"),
+    (r"on_three_hosts$|without_a_lost_host$", "pipelines on hosts of one machine",
+     "scripts/setup check; run as root, with iproute2"),
     (r"^OtherUser\.|AnotherUser|ByRoot|RootGives|RootsKey|DiskWithoutSpace", "other users and disks", "run as root"),
     (r"ThatRunsOutEndsRequests|OfManySlabsForManyReaders|JumpsByYears|^Fork\.",
      "what a sanitizer stands in the way of", "scripts/test without one"),

@@ -9,8 +9,8 @@ namespace aqua::pipeline {
 namespace {
 
 int run(const Options& options) {
-  const bool role =
-      options.stage_role || options.keeper_role || options.courier_role || options.coordinator_role;
+  const bool role = options.stage_role || options.keeper_role || options.courier_role ||
+                    options.coordinator_role || options.host_role || options.etcd_role;
   return role ? run_role(options) : play(options);
 }
 

@@ -12,6 +12,7 @@ namespace aqua::pipeline {
 namespace {
 
 constexpr std::string_view kStandby = "standby";
+constexpr unsigned kMostHosts = 7;
 
 constexpr const char* kAbout = R"(Usage: pipeline [options]
 
@@ -21,8 +22,9 @@ from one pipeline to the other while it is computed; their shapes may differ in 
 every byte of the KV cache: one wrong byte changes the tokens. The KV lies in paged blocks of
 emulated devices. Processes are members of a group at a coordinator, which says who has which rank
 in which term. One that is killed is replaced, and no token is lost: its KV is computed again or,
-with --replicate, read from the copies that each process keeps with the keeper. The same requests
-are then answered by one process; all tokens must be equal.
+with --replicate, read from the copies that each process keeps with the keeper. With --hosts stages
+and daemons run on several hosts, which are namespaces of this machine. The same requests are then
+answered by one process; all tokens must be equal.
 
 The exit status is 0 only if they are.)";
 
@@ -65,16 +67,24 @@ Result<Kill> parse_kill(std::string_view text) {
 std::optional<std::string> refusal(const Kill& kill, const Options& options,
                                    const std::vector<Kill>& before) {
   if (kill.standby && is_daemon(kill)) return "nobody stands by for a daemon";
-  if (kill.pipeline == kCoordinator)
+  if (kill.pipeline == kCoordinator) {
+    if (options.hosts > 0) return "each host has one: kill a host";
     return kill.stage == 0 ? std::nullopt : std::optional<std::string>("there is one coordinator");
+  }
   if (kill.pipeline == kKeeper) {
     if (options.has_keeper() && kill.stage == 0) return {};
     return "wants one server, with --replicate or --prefill, which has one keeper";
   }
   if (kill.stops && is_daemon(kill)) return "nobody finds that this daemon is stopped";
+  if (kill.pipeline == kHost) {
+    const bool again = std::ranges::find(before, kHost, &Kill::pipeline) != before.end();
+    if (kill.stage < options.hosts && kill.step.empty() && !again) return {};
+    return "wants --hosts, and a time, and to be said once";
+  }
   if (kill.pipeline == kCourier) {
+    if (kill.stage < options.hosts && kill.step.empty()) return {};
     if (!options.two_servers.empty() && kill.step.empty() && kill.stage <= 1) return {};
-    return "wants --two-servers, and a time";
+    return "wants --two-servers or --hosts, and a time";
   }
   if (kill.pipeline == kServer) {
     const bool again = std::ranges::find(before, kServer, &Kill::pipeline) != before.end();
@@ -120,6 +130,12 @@ void add_stage_options(CommandLine& line, Options& options) {
       .flag("--keeper-role", options.keeper_role, "")
       .flag("--courier-role", options.courier_role, "")
       .flag("--coordinator-role", options.coordinator_role, "")
+      .flag("--host-role", options.host_role, "")
+      .flag("--etcd-role", options.etcd_role, "")
+      .number("--enter", options.enter, 1, INT32_MAX, "PID", "")
+      .text("--address", options.address, "ADDRESS", "")
+      .text("--server", options.server, "NAME", "")
+      .text("--etcd", options.etcd, "MEMBERS", "")
       .text("--network", options.network, "NAME", "")
       .flag("--log-steps", options.log_steps, "")
       .text("--pipeline", options.place.pipeline, "NAME", "")
@@ -132,11 +148,21 @@ void add_stage_options(CommandLine& line, Options& options) {
   add_shape(line, "--shape", options.place.shape, "");
 }
 
+void check_hosts(const Options& options) {
+  if (options.hosts == 0) return;
+  if (options.hosts < 3)
+    throw example::Failure(
+        "--hosts wants three at least: an etcd of fewer ends with the first that is lost");
+  if (options.certificates.empty()) throw example::Failure("--hosts wants --certificates");
+  if (!options.two_servers.empty() || !options.record.empty() || options.ttl_ms > 0)
+    throw example::Failure("--hosts goes with none of --two-servers, --record and --ttl-ms");
+}
+
 }  // namespace
 
 bool is_daemon(const Kill& kill) {
   return kill.pipeline == kKeeper || kill.pipeline == kCourier || kill.pipeline == kServer ||
-         kill.pipeline == kCoordinator;
+         kill.pipeline == kCoordinator || kill.pipeline == kHost;
 }
 
 CommandLine options_line(Options& options) {
@@ -159,13 +185,15 @@ CommandLine options_line(Options& options) {
       .flag("--replicate", options.replicate,
             "copies of the KV are kept by the keeper while answers are generated")
       .flag("--standby", options.standby, "a process of each pipeline stands by for one that dies")
-      .list("--kill", options.kill, "PIPELINE:STAGE[:RANK]@PERCENT%|@STEP",
-            "kill that process once so many of all tokens are there, or where it gets to that "
-            "step; again and again. PIPELINE:standby is who stands by, keeper:0 the keeper and "
-            "coordinator:0 the coordinator, of which another life begins at once, courier:0 the "
-            "courier of prefill's server, courier:1 that of decode's, server:0 all that runs on "
-            "the first of two servers. What happens at a step happens at the start and once more "
-            "after a death")
+      .list(
+          "--kill", options.kill, "PIPELINE:STAGE[:RANK]@PERCENT%|@STEP",
+          "kill that process once so many of all tokens are there, or where it gets to that "
+          "step; again and again. PIPELINE:standby is who stands by, keeper:0 the keeper and "
+          "coordinator:0 the coordinator, of which another life begins at once, courier:0 the "
+          "courier of prefill's server, courier:1 that of decode's, or courier:N that of a host, "
+          "server:0 all that runs on the first of two servers, host:N all that runs on that host, "
+          "whose link is cut. What happens at a step happens at the start and once more "
+          "after a death")
       .list("--stop", options.stop, "PIPELINE:STAGE[:RANK]@PERCENT%|@STEP",
             "likewise, stop it (SIGSTOP), of which its pidfd does not tell ...")
       .number("--ttl-ms", options.ttl_ms, 0, 60'000, "N",
@@ -185,6 +213,17 @@ CommandLine options_line(Options& options) {
             "namespace of the network (ip netns) that prefill's courier is in ...")
       .text("--decode-network", options.decode_network, "NAME", "... and decode's ...")
       .text("--decode-address", options.decode_address, "HOST", "... where it listens")
+      .number(
+          "--hosts", options.hosts, 0, kMostHosts, "N",
+          "three or more hosts, namespaces of this machine that root may make, wired by a bridge: "
+          "each has a member of an etcd, a coordinator, a keeper and a courier. Stages take "
+          "turns; decode's begin on the host behind prefill's. With --replicate each keeper has "
+          "copies of what the one of the host before it keeps ...")
+      .text("--certificates", options.certificates, "DIR",
+            "... their couriers' are there (aqua-courier-certificates DIR h0.test h1.test h2.test)")
+      .number("--server-ttl-ms", options.server_ttl_ms, 2000, 600'000, "N",
+              "a host that is silent for so long is lost, to the coordinators of the others")
+      .text("--etcd-binary", options.etcd_program, "PROGRAM", "etcd's")
       .text("--courier-binary", options.courier, "PROGRAM",
             "the aqua-courier program; default: of the same build")
       .text("--coordinator-binary", options.coordinator_program, "PROGRAM",
@@ -223,6 +262,7 @@ void check_options(const Options& options) {
     throw example::Failure(
         "--two-servers wants --prefill and --decode, and nothing of replicas; or "
         "one pipeline with --replicate, and no --standby");
+  check_hosts(options);
   constexpr unsigned kLeastTtl = 100;  // a busy machine lets a thread wait for so long
   if (options.ttl_ms > 0 && options.ttl_ms < kLeastTtl)
     throw example::Failure(concat("--ttl-ms ", options.ttl_ms, ": 0, or ", kLeastTtl, " and more"));

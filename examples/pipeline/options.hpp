@@ -21,6 +21,8 @@
 
 namespace aqua::pipeline {
 
+// The pool of a keeper's in which prompts are streamed.
+inline constexpr const char* kStreams = "streams";
 // Names of pipelines: one that does both phases, and those of one.
 inline constexpr const char *kColocated = "colocated", *kPrefill = "prefill", *kDecode = "decode";
 // The last stage's answers to a whole batch fit a pipe: it never waits for the orchestrator to read
@@ -31,6 +33,7 @@ inline constexpr const char* kKeeper = "keeper";            // may be killed or 
 inline constexpr const char* kCoordinator = "coordinator";  // likewise
 inline constexpr const char* kCourier = "courier";          // be killed: 0 is prefill's, 1 decode's
 inline constexpr const char* kServer = "server";            // likewise, with all that runs on it
+inline constexpr const char* kHost = "host";  // likewise: 0 to Options::hosts less one
 
 // Which process dies, and when; or is stopped, and killed once it was silent for long.
 struct Kill {
@@ -71,7 +74,13 @@ struct Options {
   std::filesystem::path two_servers{};
   std::string prefill_network{}, decode_network{};  // namespaces of couriers; empty: this one
   std::string decode_address = "127.0.0.1";
-  std::filesystem::path courier{};              // the daemon's program; empty: looked for
+  // So many hosts, namespaces of this machine; 0: processes share what they run on. Each has a
+  // member of an etcd, a coordinator, a keeper and a courier, and stages take turns.
+  unsigned hosts = 0;
+  std::filesystem::path certificates{};  // of their couriers
+  std::filesystem::path etcd_program{"/usr/bin/etcd"};
+  unsigned server_ttl_ms = 10'000;  // silence after which a host's members are taken for gone
+  std::filesystem::path courier{};  // the daemon's program; empty: looked for
   std::filesystem::path coordinator_program{};  // likewise
   std::vector<std::string> kill{}, stop{};
   // Silence after which the coordinator takes a process for silent; who is silent for as long again
@@ -92,8 +101,10 @@ struct Options {
     all.query_heads = 2 * all.kv_heads;
     return all;
   }
-  // On one server; of two each has one.
-  [[nodiscard]] bool has_keeper() const { return two_servers.empty() && (replicate || prefill); }
+  // On one server; of several each has one.
+  [[nodiscard]] bool has_keeper() const {
+    return two_servers.empty() && hosts == 0 && (replicate || prefill);
+  }
   // That the orchestrator waits at a time: then it looks who is silent.
   [[nodiscard]] std::chrono::milliseconds one_wait() const {
     return std::chrono::milliseconds(ttl_ms > 0 ? ttl_ms / 4 : 10'000);
@@ -111,6 +122,11 @@ struct Options {
 
   // --- for the processes that it starts ---
   bool stage_role = false, keeper_role = false, courier_role = false, coordinator_role = false;
+  bool host_role = false, etcd_role = false;
+  pid_t enter = 0;        // first process of the host that it runs in; 0: of none
+  std::string address{};  // of that host
+  std::string server{};   // its name
+  std::string etcd{};     // what the coordinator, or the member of the etcd, is told of all members
   std::string network{};
   bool log_steps = false;
   Place place{};

@@ -12,6 +12,8 @@
 
 #include "child_process.hpp"
 #include "daemon_program.hpp"
+#include "hosts/etcd.hpp"
+#include "hosts/namespaces.hpp"
 #include "must.hpp"
 #include "serve/membership.hpp"
 #include "serve/stage.hpp"
@@ -40,9 +42,9 @@ std::optional<Word> serve(Stage& stage, const Options& options, Membership& memb
                           Orders& orders) {
   try {
     stage.seal(term);
-    Wiring wiring(options.place, options.directory, term);
+    Wiring wiring(options.place, options.directory, options.address, term);
     stage.named_step().reached("listening");
-    say(Wired{.term = term, .connected = false});
+    say(Wired{.term = term, .connected = false, .address = wiring.address()});
     Survey survey;
     auto order = orders.next_of(term);
     if (order && order->contains("survey")) {
@@ -60,9 +62,9 @@ std::optional<Word> serve(Stage& stage, const Options& options, Membership& memb
     if (!membership.await_plan(connect)) return next_term(orders);
     stage.resume(connect, survey);
     membership.resumed(term);
-    wiring.connect(orders);
+    wiring.connect(orders, connect.addresses);
     stage.named_step().reached("connected");
-    say(Wired{.term = term, .connected = true});
+    say(Wired{.term = term, .connected = true, .address = wiring.address()});
     const auto next = stage.run(wiring, orders, term);
     return next ? std::optional(next->listen) : std::nullopt;
   } catch (const NeighbourGone&) {
@@ -84,12 +86,19 @@ void enter(const std::string& network) {
 
 int run_role(const Options& options) {
   example::die_with_parent(options.parent);
+  if (options.enter != 0) enter_host(options.enter);
+  if (options.host_role) return become_host(options.server, options.directory);
+  if (options.etcd_role) become_etcd(options);
   if (options.keeper_role) example::become_keeper(options.keeper, options.directory);
   if (options.coordinator_role) {
     std::vector<std::string> more;
     if (options.ttl_ms > 0) {
       for (const char* ttl : {"--client-ttl", "--lease-ttl"})
         more.insert(more.end(), {ttl, std::to_string(options.ttl_ms)});
+    }
+    if (!options.etcd.empty()) {
+      more.insert(more.end(), {"--etcd", options.etcd, "--server", options.server, "--server-ttl",
+                               std::to_string(options.server_ttl_ms)});
     }
     example::become_coordinator(options.coordinator_program, options.directory, more);
   }

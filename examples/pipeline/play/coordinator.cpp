@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "play/coordinator.hpp"
 
-#include <unistd.h>
-
 #include <vector>
 
 #include "daemon_program.hpp"
 #include "must.hpp"
+#include "play/start.hpp"
 
 namespace aqua::pipeline {
 namespace {
@@ -18,15 +17,14 @@ using Clock = std::chrono::steady_clock;
 // seconds; what more there is, a connection takes on a busy machine.
 constexpr std::chrono::milliseconds kAllAreBack{2500};
 
-std::vector<std::string> line_of(const Options& options, const std::filesystem::path& directory) {
-  std::vector<std::string> line{std::filesystem::read_symlink("/proc/self/exe"),
-                                "--coordinator-role",
-                                "--directory",
-                                directory,
-                                "--ttl-ms",
-                                std::to_string(options.ttl_ms),
-                                "--parent",
-                                std::to_string(::getpid())};
+std::vector<std::string> line_of(const Options& options, const std::filesystem::path& directory,
+                                 const std::string& etcd) {
+  std::vector<std::string> line = role_line("--coordinator-role", directory);
+  line.insert(line.end(), {"--ttl-ms", std::to_string(options.ttl_ms)});
+  if (!etcd.empty()) {
+    line.insert(line.end(), {"--etcd", etcd, "--server", "orchestrator", "--server-ttl-ms",
+                             std::to_string(options.server_ttl_ms)});
+  }
   if (!options.coordinator_program.empty())
     line.insert(line.end(), {"--coordinator-binary", options.coordinator_program});
   return line;
@@ -34,9 +32,10 @@ std::vector<std::string> line_of(const Options& options, const std::filesystem::
 
 }  // namespace
 
-Coordinator::Coordinator(const Options& options, const std::filesystem::path& directory)
+Coordinator::Coordinator(const Options& options, const std::filesystem::path& directory,
+                         const std::string& etcd)
     : address_(example::coordinator_address(directory)),
-      daemon_("coordinator", line_of(options, directory),
+      daemon_("coordinator", line_of(options, directory, etcd),
               std::chrono::milliseconds(options.ttl_ms)) {
   runtime_.emplace(example::must(Runtime::open({.device = "emu:0",
                                                 .coordinator = address_,

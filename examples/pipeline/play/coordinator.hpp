@@ -18,8 +18,10 @@ namespace aqua::pipeline {
 
 class Coordinator {
  public:
-  // Returns once it listens; its socket and data lie in `directory`.
-  Coordinator(const Options& options, const std::filesystem::path& directory);
+  // Returns once it listens; its socket and data lie in `directory`. `etcd`: where it finds
+  // coordinators of hosts; empty: there is none but it.
+  Coordinator(const Options& options, const std::filesystem::path& directory,
+              const std::string& etcd);
 
   [[nodiscard]] const std::string& address() const { return address_; }
   [[nodiscard]] Runtime& runtime() { return *runtime_; }

@@ -20,7 +20,13 @@ GroupWatch::GroupWatch(Coordinator& coordinator, const std::string& pipeline,
   constexpr int kOneWait = 20;                   // milliseconds
   GroupOptions options = group_of(pipeline, shape, model);
   options.observes = true;
-  options.on_news = [this](const GroupNews& /*news*/) { (void)::eventfd_write(changed_.get(), 1); };
+  options.on_news = [this](const GroupNews& news) {
+    {
+      const std::lock_guard lock(mutex_);
+      began_.try_emplace(news.term, std::chrono::steady_clock::now());
+    }
+    (void)::eventfd_write(changed_.get(), 1);
+  };
   options.on_end = [this](const Error& why) {
     {
       const std::lock_guard lock(mutex_);
@@ -42,6 +48,13 @@ GroupWatch::GroupWatch(Coordinator& coordinator, const std::string& pipeline,
 void GroupWatch::check() const {
   const std::lock_guard lock(mutex_);
   if (ended_) throw example::Failure("the group has ended: " + ended_->message);
+}
+
+std::optional<std::chrono::steady_clock::time_point> GroupWatch::began_after(
+    std::uint64_t term) const {
+  const std::lock_guard lock(mutex_);
+  const auto next = began_.upper_bound(term);
+  return next == began_.end() ? std::nullopt : std::optional(next->second);
 }
 
 GroupNews GroupWatch::heard() {

@@ -6,7 +6,9 @@
 // group was refused, or ended by hand.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -37,6 +39,9 @@ class GroupWatch {
   [[nodiscard]] int fd() const { return changed_.get(); }
   // The last news. Failure: the group has ended.
   [[nodiscard]] GroupNews heard();
+  // When the first term behind this one was heard of. None: it has not been.
+  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> began_after(
+      std::uint64_t term) const;
   // The newest term.
   [[nodiscard]] std::uint64_t term() const { return member_->news().term; }
 
@@ -46,6 +51,7 @@ class GroupWatch {
 
   example::Fd changed_;  // an eventfd
   mutable std::mutex mutex_;
+  std::map<std::uint64_t, std::chrono::steady_clock::time_point> began_{};  // terms
   std::optional<Error> ended_{};
   std::optional<GroupMember> member_{};
 };

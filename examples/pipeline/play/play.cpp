@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "play/play.hpp"
 
-#include <poll.h>
-
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <functional>
 
-#include "aqua/handoff/segments.hpp"
 #include "daemon_program.hpp"
+#include "hosts/namespaces.hpp"
 #include "must.hpp"
 #include "play/daemons.hpp"
+#include "play/leftovers.hpp"
 #include "play/record.hpp"
 #include "play/report.hpp"
 #include "play/servers.hpp"
@@ -32,6 +30,7 @@ class Play {
   }
 
   int run() {
+    if (options_.hosts > 0) leave_the_network();
     std::vector<Run> runs;
     for (const Way& way : ways()) runs.push_back({way.name, serve(way)});
     const Served one = serve_alone();
@@ -111,7 +110,7 @@ class Play {
     alone.layer_us = 0;
     alone.kill.clear();
     alone.stop.clear();
-    alone.ttl_ms = 0;
+    alone.ttl_ms = alone.hosts = 0;
     alone.colocated = {1, 1};
     directory_ = base_.path();
     daemons_.emplace(alone, directory_);
@@ -123,8 +122,9 @@ class Play {
 
   Served serve_colocated(const Options& options) {
     if (!options.two_servers.empty()) return serve_mirrored(options);
+    if (options.hosts > 0) return serve_colocated_on_hosts(options);
     Processes pipeline = start(kColocated, options.colocated, options, directory_);
-    Served served = Serving(pipeline, pipeline, daemons_->keeper(), requests_, options, stop_)
+    Served served = Serving(pipeline, pipeline, nullptr, requests_, options, stop_)
                         .run(killing(options, {&pipeline}));
     const bool in_peace = pipeline.finish();
     if (!options.record.empty()) {
@@ -132,7 +132,7 @@ class Play {
                       StepLog::read(directory_, options.colocated.stages));
     }
     if (daemons_->keeper() != nullptr) {
-      look_for_segments(served, in_peace, {directory_});
+      leftovers().look(served, in_peace, {directory_});
     } else {
       served.not_looked = "there is no keeper";
     }
@@ -154,10 +154,8 @@ class Play {
                           pipeline.lose_server(second);
                         }));
     const bool in_peace = pipeline.finish();
-    for (const auto& server : alive) {
-      await_none(server, [](const SegmentStatus& /*kept*/) { return true; });
-    }
-    look_for_segments(served, in_peace, alive);
+    for (const auto& server : alive) leftovers().await_none(server, is_any);
+    leftovers().look(served, in_peace, alive);
     return served;
   }
 
@@ -172,13 +170,15 @@ class Play {
   // Prefill and decode apart, with a keeper between them.
   Served serve_apart(const Options& options) {
     if (!options.two_servers.empty()) return serve_on_two(options);
+    if (options.hosts > 0) return serve_apart_on_hosts(options);
     Processes prefill = start(kPrefill, *options.prefill, options, directory_);
     Processes decode = start(kDecode, *options.decode, decodes(options), directory_);
-    Served served = Serving(prefill, decode, daemons_->keeper(), requests_, options, stop_)
+    const auto losses = [keeper = daemons_->keeper()] { return keeper->deaths(); };
+    Served served = Serving(prefill, decode, losses, requests_, options, stop_)
                         .run(killing(options, {&prefill, &decode}));
     prefill.finish();
     await_no_parcels(decode, directory_);
-    look_for_segments(served, decode.finish(), {directory_});
+    leftovers().look(served, decode.finish(), {directory_});
     return served;
   }
 
@@ -194,57 +194,59 @@ class Play {
     prefill.finish();
     for (const auto& server : {servers.decode(), servers.prefill()})
       await_no_parcels(decode, server);
-    look_for_segments(served, decode.finish(), {servers.prefill(), servers.decode()});
+    leftovers().look(served, decode.finish(), {servers.prefill(), servers.decode()});
     return served;
   }
 
-  // Asks the keepers what is left. Where a process was killed as all ended, nobody has replaced it,
-  // and what it had is left by right.
-  void look_for_segments(Served& served, bool in_peace,
-                         const std::vector<std::filesystem::path>& servers) {
-    if (!in_peace) {
-      served.not_looked = "a process was killed as all ended";
-      return;
-    }
-    await_keeper();
-    std::size_t left = 0;
-    for (const std::filesystem::path& server : servers) {
-      const auto kept = list_segments(example::keeper_socket(server));
-      if (!kept.ok()) {
-        served.not_looked = "a keeper cannot be asked: " + kept.error().message;
-        return;
-      }
-      left += kept->size();
-    }
-    served.segments_left = left;
+  // Stages on several hosts, whose couriers mirror what their keepers keep.
+  Served serve_colocated_on_hosts(const Options& options) {
+    Processes pipeline = start(kColocated, options.colocated, options, directory_);
+    Served served = Serving(pipeline, pipeline, nullptr, requests_, options, stop_)
+                        .run(killing(options, {&pipeline}, killing_on_hosts({&pipeline})));
+    end_on_hosts(served, pipeline.finish());
+    return served;
   }
 
-  // One that has died at last is not started anew before somebody looks.
-  void await_keeper() {
-    if (Daemon* const keeper = daemons_->keeper()) keeper->await_listening();
+  // Both pipelines there, with couriers between the stages of the one and of the other.
+  Served serve_apart_on_hosts(const Options& options) {
+    Processes prefill = start(kPrefill, *options.prefill, options, directory_);
+    Processes decode = start(kDecode, *options.decode, decodes(options), directory_);
+    const auto losses = [hosts = daemons_->hosts()] { return hosts->ways_lost(); };
+    Served served =
+        Serving(prefill, decode, losses, requests_, options, stop_)
+            .run(killing(options, {&prefill, &decode}, killing_on_hosts({&prefill, &decode})));
+    prefill.finish();
+    daemons_->hosts()->give_up_parcels(requests_);
+    for (const auto& host : daemons_->hosts()->alive()) await_no_parcels(decode, host);
+    end_on_hosts(served, decode.finish());
+    return served;
+  }
+
+  [[nodiscard]] std::function<void(const Kill&)> killing_on_hosts(
+      const std::vector<Processes*>& pipelines) {
+    return [hosts = daemons_->hosts(), pipelines](const Kill& kill) {
+      if (kill.pipeline == kCourier) return hosts->replace_courier(kill.stage);
+      for (Processes* const each : pipelines) each->loses_host(kill.stage);
+      hosts->lose(kill.stage);
+    };
+  }
+
+  // Copies of replicas end a little later than these.
+  void end_on_hosts(Served& served, bool in_peace) {
+    const auto alive = daemons_->hosts()->alive();
+    for (const auto& host : alive) leftovers().await_none(host, is_any);
+    leftovers().look(served, in_peace, alive);
+    served.hosts = daemons_->hosts()->traffic(requests_);
   }
 
   // Returns once decode has let go of all that was streamed to it: prefill has ended, so that
   // nothing more comes.
   void await_no_parcels(Processes& decode, const std::filesystem::path& server) {
-    await_none(server,
-               [&](const SegmentStatus& kept) { return kept.parcel != 0 && !decode.broken(); });
+    leftovers().await_none(
+        server, [&](const SegmentStatus& kept) { return kept.parcel != 0 && !decode.broken(); });
   }
-  // Only the keeper knows; what it has for longer look_for_segments() tells.
-  void await_none(const std::filesystem::path& server,
-                  const std::function<bool(const SegmentStatus&)>& is_meant) {
-    constexpr std::chrono::seconds kPatience{10};
-    constexpr int kOneWait = 5;  // milliseconds; then it is asked again
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
-    while (std::chrono::steady_clock::now() < deadline) {
-      await_keeper();
-      const auto kept = list_segments(example::keeper_socket(server));
-      if (!kept.ok() || std::ranges::none_of(*kept, is_meant)) return;
-      pollfd stop{stop_.fd(), POLLIN, 0};
-      (void)::poll(&stop, 1, kOneWait);
-      stop_.check();
-    }
-  }
+  static bool is_any(const SegmentStatus& /*kept*/) { return true; }
+  [[nodiscard]] Leftovers leftovers() { return {*daemons_, stop_}; }
 
   // Kills and stops what is due, as tokens come; with `kill_daemon` couriers and servers.
   std::function<void(std::size_t)> killing(const Options& options,
@@ -266,7 +268,7 @@ class Play {
           daemons_->coordinator().signal(number);
         } else if (kill.pipeline == kKeeper) {
           if (Daemon* const keeper = daemons_->keeper()) keeper->signal(number);
-        } else if (is_daemon(kill) && kill_daemon != nullptr) {
+        } else if (is_daemon(kill) && kill_daemon) {
           kill_daemon(kill);
         }
         for (Processes* const each : pipelines) {

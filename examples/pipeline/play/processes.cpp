@@ -7,6 +7,7 @@
 #include <csignal>
 #include <utility>
 
+#include "daemon_program.hpp"
 #include "must.hpp"
 #include "play/start.hpp"
 #include "serve/membership.hpp"
@@ -31,8 +32,24 @@ void Processes::start(const std::optional<Place>& place) {
                       .member = member,
                       .coordinator = daemons_.coordinator().address(),
                       .directory = directory_};
+  unsigned on = 0;
+  if (const Hosts* const hosts = daemons_.hosts()) {
+    on = hosts->host_for(name_, place);
+    const Host& host = hosts->at(on);
+    wanted.directory = host.folder();
+    wanted.coordinator = example::coordinator_address(host.folder());
+    wanted.host = host.first();
+    wanted.address = host.address();
+  }
   if (place) asked_[member] = *place;
-  processes_.emplace(member, Process{.child = start_stage(options_, wanted)});
+  processes_.emplace(member, Process{.child = start_stage(options_, wanted), .host = on});
+}
+
+void Processes::tell_hosts() {
+  if (daemons_.hosts() == nullptr) return;
+  std::vector<unsigned> on;
+  for (const std::string& member : seats_) on.push_back(processes_.at(member).host);
+  daemons_.hosts()->seated(name_, on);
 }
 
 Processes::Processes(const std::string& name, const PipelineShape& shape, const Options& options,
@@ -52,6 +69,7 @@ Processes::Processes(const std::string& name, const PipelineShape& shape, const 
     MeasuredCopies none;
     connected = (runs_ || survey({}, none)) && connect({}, 0);
   }
+  times_ = {};
 }
 
 Processes::Process* Processes::seated(std::size_t seat) {
@@ -95,94 +113,6 @@ void Processes::tell(std::size_t seat, const nlohmann::json& message) {
   if (Process* const process = seated(seat)) (void)process->child.send(message, [this] { look(); });
 }
 
-// Silence that the coordinator has told of counts only from when on it could tell of the end of it.
-void Processes::look() {
-  daemons_.look();
-  const auto hears_since = daemons_.coordinator().hears_since();
-  const GroupNews news = group_.heard();
-  if (options_.ttl_ms == 0) return;
-  const auto now = Clock::now();
-  for (const GroupPeer& peer : news.members) {
-    if (!peer.silent) {
-      silent_since_.erase(peer.name);
-      continue;
-    }
-    const auto since = silent_since_.try_emplace(peer.name, now).first->second;
-    const auto found = processes_.find(peer.name);
-    if (found == processes_.end() || !hears_since) continue;
-    if (now - std::max(since, *hears_since) < std::chrono::milliseconds(options_.ttl_ms)) continue;
-    if (found->second.child.wait(kNow))
-      continue;  // it has died, and the coordinator will hear of it
-    found->second.child.signal(SIGKILL);
-    silent_.insert(peer.name);
-  }
-}
-
-bool Processes::was_killed(Process& process) {
-  const auto status = process.child.wait(kNow);
-  if (!status) return false;
-  // By somebody; who ends by an error or a crash of its own is not replaced.
-  if (!WIFSIGNALED(*status) || WTERMSIG(*status) != SIGKILL) example::throw_ended(process.child);
-  return true;
-}
-
-bool Processes::broken() {
-  look();
-  bool over = group_.term() > term_;
-  for (auto each = processes_.begin(); each != processes_.end();) {
-    if (!was_killed(each->second)) {
-      ++each;
-    } else if (std::ranges::find(seats_, each->first) != seats_.end()) {
-      over = true;
-      ++each;  // next_term() takes what it has said
-    } else {
-      each = bury(each);
-    }
-  }
-  // next_term() and connect() see to it otherwise.
-  if (!over && connected_ == seats_) keep_a_standby();
-  return over;
-}
-
-std::map<std::string, Processes::Process>::iterator Processes::bury(
-    std::map<std::string, Process>::iterator dead) {
-  ++deaths_;
-  asked_.erase(dead->first);
-  return processes_.erase(dead);
-}
-
-void Processes::keep_a_standby() {
-  if (options_.standby && processes_.size() == seats_.size()) start({});
-}
-
-void Processes::bury_and_replace(const GroupNews& news, std::vector<Sampled>& said) {
-  for (auto each = processes_.begin(); each != processes_.end();) {
-    if (!was_killed(each->second)) {
-      ++each;
-      continue;
-    }
-    if (!seats_.empty() && each->first == seats_[last()])
-      std::ranges::move(take(), std::back_inserter(said));
-    each = bury(each);
-  }
-  if (news.term > 0 && news.state != GroupState::forming) {
-    while (processes_.size() < shape_.processes()) start({});
-    return;
-  }
-  // While a group forms nobody who stands by gets a rank. The rank of one that has died is taken
-  // until the group has heard of that, which is news for the next call.
-  for (unsigned i = 0; i < shape_.processes(); ++i) {
-    const Place place{name_, shape_, i / shape_.ranks, i % shape_.ranks};
-    const GroupRank rank = rank_of(name_, place.stage, place.rank);
-    const bool asked = std::ranges::any_of(asked_, [&](const auto& each) {
-      return each.second.stage == place.stage && each.second.rank == place.rank;
-    });
-    const bool taken = std::ranges::find(news.members, std::optional(rank), &GroupPeer::rank) !=
-                       news.members.end();
-    if (!asked && !taken) start(place);
-  }
-}
-
 bool Processes::adopts(const GroupNews& news) {
   if (news.term <= term_ || news.state == GroupState::forming || news.state == GroupState::waiting)
     return false;
@@ -223,7 +153,7 @@ std::vector<Sampled> Processes::next_term() {
       if (Clock::now() > deadline) throw Failure(name_ + ": no term in which all ranks are taken");
       wait_for_news();
     }
-  } while (!await_all({.term = term_, .connected = false}));
+  } while (!await_all(false));
   std::ranges::move(take(), std::back_inserter(said));
   return said;
 }
@@ -253,20 +183,27 @@ std::optional<std::vector<std::vector<Mark>>> Processes::survey(
 
 bool Processes::connect(const std::vector<Resume>& sequences, Word begun) {
   for (std::size_t seat = 0; seat < seats_.size(); ++seat)
-    tell(seat, Connect{term_, sequences, begun});
-  if (!await_all({.term = term_, .connected = true}) || !await_running()) return false;
+    tell(seat, Connect{term_, sequences, begun, addresses_});
+  if (!await_all(true)) return false;
+  times_.connected = Clock::now();
+  if (!await_running()) return false;
   connected_ = seats_;
   lost_.assign(shape_.stages, false);
+  tell_hosts();
   keep_a_standby();
   return true;
 }
 
-bool Processes::await_all(const Wired& wanted) {
+bool Processes::await_all(bool connected) {
+  addresses_.resize(seats_.size());
   for (std::size_t seat = 0; seat < seats_.size(); ++seat) {
     for (;;) {
       const auto heard = hear(seat, "connected");
       if (!heard) return false;
-      if (heard->get<Wired>() == wanted) break;
+      auto wired = heard->get<Wired>();
+      if (wired.connected != connected) continue;
+      addresses_[seat] = std::move(wired.address);
+      break;
     }
   }
   return true;
@@ -305,7 +242,10 @@ std::optional<nlohmann::json> Processes::hear(std::size_t seat, const char* kind
 }
 
 void Processes::signal(unsigned stage, unsigned rank, int number) {
-  if (Process* const process = seated(stage * shape_.ranks + rank)) process->child.signal(number);
+  Process* const process = seated(stage * shape_.ranks + rank);
+  if (process == nullptr) return;
+  process->child.signal(number);
+  if (number == SIGKILL) lost_a_rank();
 }
 
 void Processes::signal_standby(int number) {
@@ -316,6 +256,7 @@ void Processes::signal_standby(int number) {
 
 void Processes::lose_server(const std::filesystem::path& next) {
   for (auto& [member, process] : processes_) process.child.signal(SIGKILL);
+  lost_a_rank();
   directory_ = next;
 }
 

@@ -19,6 +19,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "child_process.hpp"
@@ -33,7 +34,7 @@ namespace aqua::pipeline {
 class Processes {
  public:
   // Starts all of them; returns once they are connected with each other. Their sockets lie in
-  // `directory`. The daemons outlive it.
+  // `directory`, or in folders of the hosts that they are on. The daemons outlive it.
   // With options.flip the first stage's first process flips a byte of the KV that it has computed,
   // so that a test can see that the answers differ then.
   Processes(const std::string& name, const PipelineShape& shape, const Options& options,
@@ -65,6 +66,13 @@ class Processes {
   [[nodiscard]] bool connect(const std::vector<Resume>& sequences, Word begun);
   // By stage: whether one of its ranks has another process than when all were last connected.
   [[nodiscard]] const std::vector<bool>& lost() const { return lost_; }
+  // Since this was last asked: when the first process that had a rank was killed here, or was seen
+  // to have ended, which this process hears as its parent; when the group was heard to have begun
+  // another term; and when all were connected.
+  struct Times {
+    std::optional<std::chrono::steady_clock::time_point> died{}, noticed{}, connected{};
+  };
+  [[nodiscard]] Times take_times() { return std::exchange(times_, {}); }
   [[nodiscard]] unsigned deaths() const { return deaths_; }  // so far
   // Processes that were killed since nobody had heard of them for long.
   [[nodiscard]] unsigned silent() const { return static_cast<unsigned>(silent_.size()); }
@@ -75,6 +83,8 @@ class Processes {
   // Kills all, whose successors are on another server: their sockets lie in that directory, and so
   // does that of the keeper beside them.
   void lose_server(const std::filesystem::path& next);
+  // That host is about to be lost, with the processes on it.
+  void loses_host(unsigned host);
   // Lets the processes end, and sees that they do so in peace, but for those that are killed.
   // Whether none was, and left what it had with the keeper.
   bool finish();
@@ -85,6 +95,7 @@ class Processes {
   struct Process {
     void read();
     example::ChildProcess child;
+    unsigned host = 0;  // that it runs on, where there are several
     std::vector<Sampled> tokens{};
     std::deque<nlohmann::json> words{};
   };
@@ -96,6 +107,8 @@ class Processes {
   // Throws Failure for who has ended by itself.
   [[nodiscard]] static bool was_killed(Process& process);
   void bury_and_replace(const GroupNews& news, std::vector<Sampled>& said);
+  // One that had a rank has ended.
+  void lost_a_rank();
   // Forgets one that was killed. Returns the next.
   std::map<std::string, Process>::iterator bury(std::map<std::string, Process>::iterator dead);
   void keep_a_standby();
@@ -105,8 +118,12 @@ class Processes {
   // The next thing that the process says of this kind (a word that is in it) in this term. None:
   // the term is over meanwhile.
   [[nodiscard]] std::optional<nlohmann::json> hear(std::size_t seat, const char* kind);
-  [[nodiscard]] bool await_all(const Wired& wanted);
+  // Until all have said, in this term, that they listen, or that they are connected. False: the
+  // term is over meanwhile.
+  [[nodiscard]] bool await_all(bool connected);
   [[nodiscard]] bool await_running();
+  // Tells the hosts who is where.
+  void tell_hosts();
   // At that place, or standing by.
   void start(const std::optional<Place>& place);
 
@@ -122,8 +139,10 @@ class Processes {
   Word term_ = 0;
   bool runs_ = false;                     // the term is one that nobody acknowledges
   std::vector<std::string> seats_{};      // in the term, by stage, then by rank
+  std::vector<std::string> addresses_{};  // where each listens
   std::vector<std::string> connected_{};  // as they last were when all were connected
   std::vector<bool> lost_;
+  Times times_{};
   unsigned deaths_ = 0;
   std::set<std::string> silent_{};
   std::map<std::string, std::chrono::steady_clock::time_point> silent_since_{};

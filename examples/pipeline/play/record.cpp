@@ -40,8 +40,11 @@ void write_recording(const Options& options, const std::vector<Request>& request
     made["steps"].push_back(
         {step.sequence, step.stage, since(step.begin), since(step.end), step.first, step.count});
   }
-  for (const Interruption& each : served.interruptions)
-    made["outages"].push_back({each.stage, since(each.noticed), since(each.resumed)});
+  for (const Interruption& each : served.interruptions) {
+    const auto begun = each.died ? each.died : each.noticed;
+    made["outages"].push_back(
+        {each.stage, since(begun.value_or(each.surveyed)), since(each.resumed)});
+  }
   std::ofstream file(options.record);
   file << made.dump() << '\n';
   file.close();

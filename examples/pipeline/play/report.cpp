@@ -4,7 +4,9 @@
 #include <chrono>
 #include <iomanip>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
+#include <utility>
 
 namespace aqua::pipeline {
 namespace {
@@ -34,18 +36,24 @@ json told(const std::vector<Reckoning>& all) {
   return made;
 }
 
-json told(const std::vector<Interruption>& all) {
+// Seconds from each to the next; null where the one or the other was not seen.
+json told(const std::vector<Interruption>& all, Interruption::Time began) {
   json made = json::array();
   for (const Interruption& each : all) {
-    const auto after = [&](Interruption::Time at) {
-      return std::chrono::duration<double>(at - each.noticed).count();
+    std::optional<Interruption::Time> last = began;
+    const auto after = [&last](const std::optional<Interruption::Time>& at) {
+      const auto since = std::exchange(last, at);
+      if (!at || !since) return json();
+      return json(std::chrono::duration<double>(*at - *since).count());
     };
-    made.push_back(
-        {{"stage", each.stage},
-         {"joined_after_seconds", after(each.joined)},
-         {"surveyed_after_seconds", after(each.surveyed)},
-         {"resumed_after_seconds", after(each.resumed)},
-         {"token_after_seconds", each.next_token ? json(after(*each.next_token)) : json()}});
+    json phases{{"pipeline", each.pipeline}, {"stage", each.stage}};
+    phases["died_after"] = after(each.died);
+    phases["noticed_after"] = after(each.noticed);
+    phases["surveyed_after"] = after(each.surveyed);
+    phases["restored_after"] = after(each.restored);
+    phases["resumed_after"] = after(each.resumed);
+    phases["next_token_after"] = after(each.next_token);
+    made.push_back(std::move(phases));
   }
   return made;
 }
@@ -57,6 +65,18 @@ json told(const std::optional<double>& seconds) {
 // Of the requests that `disturbed` says were interrupted, as they ran here.
 std::optional<double> latency_of_interrupted(const Served& disturbed, const Served& run) {
   return mean_latency(run.latencies, disturbed.interrupted);
+}
+
+json told(const std::vector<HostTraffic>& all) {
+  json made = json::array();
+  for (const HostTraffic& each : all) {
+    made.push_back({{"name", each.name},
+                    {"lost", each.lost},
+                    {"sent_bytes", each.sent},
+                    {"received_bytes", each.received},
+                    {"kv_to_send_bytes", each.kv_to_send}});
+  }
+  return made;
 }
 
 }  // namespace
@@ -79,13 +99,13 @@ json as_json(const Options& options, const std::vector<Run>& runs, const Served&
            {"latency_seconds", mean_latency(many.latencies)},
            {"interrupted_requests", many.interrupted.size()},
            {"interrupted_latency_seconds", told(latency_of_interrupted(many, many))},
-           {"interruptions", told(many.interruptions)},
            {"recoveries", many.recoveries},
            {"deaths", many.deaths},
            {"recovery_seconds", many.recovery_seconds},
            {"tokens_computed_again", many.computed_again},
            {"tokens_restored", many.restored},
            {"reckonings", told(many.reckonings)},
+           {"interruptions", told(many.interruptions, many.began)},
            {"silent", many.silent},
            {"coordinator_deaths", many.coordinator_deaths},
            {"coordinator_stops", many.coordinator_stops},
@@ -94,6 +114,7 @@ json as_json(const Options& options, const std::vector<Run>& runs, const Served&
            {"prompts_given_again", many.prompts_again},
            {"segments_left", many.segments_left ? json(*many.segments_left) : json()},
            {"not_looked", many.not_looked}};
+  if (!many.hosts.empty()) all["hosts"] = told(many.hosts);
   for (const Run& each : runs) {
     if (runs.size() == 1) break;
     const Served& served = each.served;
@@ -104,7 +125,7 @@ json as_json(const Options& options, const std::vector<Run>& runs, const Served&
         {"interrupted_latency_seconds", told(latency_of_interrupted(served, served))},
         {"the_same_undisturbed_latency_seconds",
          told(latency_of_interrupted(served, runs[kUndisturbed].served))},
-        {"interruptions", told(served.interruptions)},
+        {"interruptions", told(served.interruptions, served.began)},
         {"deaths", served.deaths},
         {"tokens_restored", served.restored},
         {"tokens_computed_again", served.computed_again},

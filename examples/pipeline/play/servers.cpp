@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "play/servers.hpp"
 
-#include <unistd.h>
-
 #include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -19,7 +17,6 @@ using example::ChildProcess;
 using nlohmann::json;
 
 constexpr std::chrono::seconds kStartPatience{60};  // for a start, on a busy machine
-constexpr const char* kPool = "streams";
 
 std::filesystem::path make(const std::filesystem::path& folder) {
   std::filesystem::create_directory(folder);
@@ -58,12 +55,7 @@ void TwoServers::lose_first() {
 std::string TwoServers::start_courier(std::optional<ChildProcess>& courier,
                                       const std::filesystem::path& server,
                                       const std::string& network) const {
-  std::vector<std::string> line{std::filesystem::read_symlink("/proc/self/exe"),
-                                "--courier-role",
-                                "--directory",
-                                server,
-                                "--parent",
-                                std::to_string(::getpid())};
+  std::vector<std::string> line = role_line("--courier-role", server);
   if (!network.empty()) line.insert(line.end(), {"--network", network});
   if (!options_.courier.empty()) line.insert(line.end(), {"--courier-binary", options_.courier});
   // One that there is already is killed by this.
@@ -102,7 +94,7 @@ json TwoServers::carrying(const std::string& port) const {
   json routes = json::array();
   for (unsigned from = 0; from < options_.prefill->processes(); ++from) {
     for (unsigned to = 0; to < options_.decode->processes(); ++to) {
-      routes.push_back({{"pool", kPool},
+      routes.push_back({{"pool", kStreams},
                         {"from", kv_stream::Streamer::role(kPrefill, from)},
                         {"to", kv_stream::Streamer::role(kDecode, to)},
                         {"peer", std::string(kDecode) + ".test"},

@@ -11,16 +11,16 @@ namespace aqua::pipeline {
 
 using example::Failure;
 
-Serving::Serving(Processes& prefill, Processes& decode, const Daemon* keeper,
+Serving::Serving(Processes& prefill, Processes& decode, std::function<unsigned()> losses,
                  const std::vector<Request>& requests, const Options& options,
                  const example::StopSignals& stop)
     : prefill_(prefill),
       decode_(decode),
-      keeper_(keeper),
+      losses_(std::move(losses)),
       requests_(requests),
       options_(options),
       stop_(stop),
-      keeper_deaths_(keeper == nullptr ? 0 : keeper->deaths()) {}
+      losses_heard_(losses_ ? losses_() : 0) {}
 
 Served Serving::run(const std::function<void(std::size_t tokens)>& on_tokens) {
   served_.began = Clock::now();
@@ -42,12 +42,12 @@ void Serving::recover_broken() {
   if (apart() && prefill_.broken()) recover(prefill_);
 }
 
-// What decode had not taken has gone with the keeper. Nobody knows what that was, but that all of
-// decode has the prompt of an answer that goes on. A prompt that prefill has in hand comes all the
-// same, and then once more.
+// What decode had not taken has gone with the keeper, or the host. Nobody knows what that was, but
+// that all of decode has the prompt of an answer that goes on. A prompt that prefill has in hand
+// comes all the same, and then once more.
 void Serving::give_lost_prompts() {
-  if (keeper_ == nullptr || !apart() || keeper_deaths_ == keeper_->deaths()) return;
-  keeper_deaths_ = keeper_->deaths();
+  if (!losses_ || !apart() || losses_heard_ == losses_()) return;
+  losses_heard_ = losses_();
   together_.clear();  // the first token of a prompt that is under way now waits for this
   for (const auto& [sequence, request] : running_) {
     if (request->answer_tokens == 1 || served_.answers[sequence].size() > 1) continue;
@@ -135,7 +135,7 @@ Serving::Delivered Serving::deliver(const Sampled& sampled) {
   if (const auto noticed = std::exchange(noticed_, {})) {
     const std::chrono::duration<double> took = Clock::now() - *noticed;
     served_.recovery_seconds = std::max(served_.recovery_seconds, took.count());
-    served_.interruptions.back().next_token = Clock::now();
+    if (!served_.interruptions.empty()) served_.interruptions.back().next_token = Clock::now();
   }
   const auto together = together_.find(sampled.sequence);
   if (answer.size() == 1 && together != together_.end()) {
@@ -208,7 +208,7 @@ void Serving::recover(Processes& broken) {
   std::vector<Word> again;
   kv_stream::RecoveryPlan plan;
   Reckoning reckoning;
-  Interruption interruption{.noticed = noticed};
+  Interruption interruption{.pipeline = broken.name()};
   together_.clear();  // the first token of a prompt that is under way now waits for this
   for (bool connected = false; !connected;) {
     for (const Sampled& each : broken.next_term()) {
@@ -216,16 +216,15 @@ void Serving::recover(Processes& broken) {
       const bool goes_on = delivered == Delivered::more && prompts;
       if (delivered == Delivered::last || goes_on) said.push_back(each);
     }
-    interruption.joined = Clock::now();
     for (const Interrupted& each : interrupted_in(broken))
       served_.interrupted.insert(each.sequence);
     if (scratch) std::ranges::move(start_over(prompts || !apart()), std::back_inserter(again));
     const auto interrupted = scratch ? std::vector<Interrupted>{} : interrupted_in(broken);
     MeasuredCopies copies;
     const auto marks = broken.survey(known_of(interrupted), copies);
-    interruption.surveyed = Clock::now();
     costs_.copied(copies.bytes, copies.seconds);
     if (!marks) continue;
+    interruption.surveyed = Clock::now();
     const auto rates = costs_of(options_.recover, costs_);
     plan =
         plan_for(options_.model_shape(), broken.shape(), broken.lost(), interrupted, *marks, rates);
@@ -247,6 +246,10 @@ void Serving::recover(Processes& broken) {
   if (!scratch) served_.reckonings.push_back(reckoning);
   last_news_ = Clock::now();
   noticed_ = noticed;
+  const Processes::Times times = broken.take_times();
+  interruption.died = times.died;
+  interruption.noticed = times.noticed;
+  interruption.restored = times.connected.value_or(interruption.surveyed);
   interruption.resumed = Clock::now();
   served_.interruptions.push_back(interruption);
   for (const Sampled& each : said) {

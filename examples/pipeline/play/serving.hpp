@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Serving sends requests through a pipeline, a batch at the same time, and collects the answers.
 // When a process has been killed, each sequence goes on at a point of its own, by plan_recovery():
-// tokens that are there count, and none is computed twice. When the keeper has, prompts that were
-// streamed and may not have been taken are given to prefill again.
+// tokens that are there count, and none is computed twice. When the keeper has, or a host was lost,
+// prompts that were streamed and may not have been taken are given to prefill again.
 //
 // Threads: one. Errors: Failure.
 #pragma once
@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "play/daemon.hpp"
+#include "hosts/hosts.hpp"
 #include "play/latency.hpp"
 #include "play/processes.hpp"
 #include "play/recovery.hpp"
@@ -27,12 +27,14 @@ namespace aqua::pipeline {
 // A stage's process was killed.
 struct Interruption {
   using Time = std::chrono::steady_clock::time_point;
+  std::string pipeline{};
   unsigned stage = 0;
-  Time noticed{};
-  Time joined{};                     // all ranks are taken, in the next term
-  Time surveyed{};                   // what there is of each sequence is known
-  Time resumed{};                    // all stages go on
-  std::optional<Time> next_token{};  // none: another death came before it
+  // It ended, as its parent hears; the group has begun another term, since a coordinator has found
+  // that; all have left the old one, and have said what there is; what is read from replicas is
+  // there, and all are connected; the group runs; the next token came, of any answer.
+  std::optional<Time> died{}, noticed{};
+  Time surveyed{}, restored{}, resumed{};
+  std::optional<Time> next_token{};
 };
 
 // Tokens by sequence.
@@ -44,12 +46,13 @@ struct Served {
   std::chrono::steady_clock::time_point began{};
   double seconds = 0;
   std::vector<Interruption> interruptions{};
+  std::vector<HostTraffic> hosts{};
   std::vector<Reckoning> reckonings{};  // of recoveries that go on from what there is
   unsigned recoveries = 0;
   unsigned deaths = 0;  // of processes; several may go into one recovery
   unsigned silent = 0;  // of these, killed since nobody had heard of them for long
   unsigned coordinator_deaths = 0, coordinator_stops = 0, keeper_deaths = 0, keeper_stops = 0;
-  unsigned prompts_again = 0;      // that were given again since the keeper had died
+  unsigned prompts_again = 0;      // that were given again since what was streamed was lost
   std::size_t computed_again = 0;  // tokens, prompts too, whose KV had been there
   std::size_t restored = 0;        // tokens whose KV a stage has read from replicas
   // At all keepers, of replicas and of streams, once all processes had ended. None: nobody could
@@ -63,8 +66,9 @@ struct Served {
 
 class Serving {
  public:
-  // Both may be one. What is streamed between them the keeper has; nullptr: nobody kills it.
-  Serving(Processes& prefill, Processes& decode, const Daemon* keeper,
+  // Both may be one. `losses`: how often what is streamed between them has been lost so far, as
+  // with a keeper; empty: it never is.
+  Serving(Processes& prefill, Processes& decode, std::function<unsigned()> losses,
           const std::vector<Request>& requests, const Options& options,
           const example::StopSignals& stop);
 
@@ -94,7 +98,7 @@ class Serving {
 
   Processes& prefill_;
   Processes& decode_;
-  const Daemon* const keeper_;
+  const std::function<unsigned()> losses_;
   const std::vector<Request>& requests_;
   const Options& options_;
   const example::StopSignals& stop_;
@@ -109,7 +113,7 @@ class Serving {
   // is reckoned with what they took there.
   kv_stream::RecoveryCosts costs_{};
   std::size_t begun_ = 0;
-  unsigned keeper_deaths_;                      // after which prompts were given again
+  unsigned losses_heard_;                       // after which prompts were given again
   Clock::time_point last_news_ = Clock::now();  // of the last tokens, or recovery
   std::optional<Clock::time_point> noticed_{};  // a death after which no token has come yet
 };

@@ -49,14 +49,18 @@ std::vector<std::string> kills_at_steps(const Options& options, const std::strin
 
 }  // namespace
 
+std::vector<std::string> role_line(const char* role, const std::filesystem::path& directory) {
+  return {std::filesystem::read_symlink("/proc/self/exe"),
+          role,
+          "--directory",
+          directory,
+          "--parent",
+          std::to_string(::getpid())};
+}
+
 std::vector<std::string> keeper_line(const Options& options,
                                      const std::filesystem::path& directory) {
-  std::vector<std::string> line{std::filesystem::read_symlink("/proc/self/exe"),
-                                "--keeper-role",
-                                "--directory",
-                                directory,
-                                "--parent",
-                                std::to_string(::getpid())};
+  std::vector<std::string> line = role_line("--keeper-role", directory);
   if (!options.keeper.empty()) line.insert(line.end(), {"--keeper-binary", options.keeper});
   return line;
 }
@@ -69,20 +73,12 @@ ChildProcess start_keeper(const Options& options, const std::filesystem::path& d
 }
 
 ChildProcess start_stage(const Options& options, const StageProcess& stage) {
-  std::vector<std::string> line{std::filesystem::read_symlink("/proc/self/exe"),
-                                "--stage-role",
-                                "--pipeline",
-                                stage.pipeline,
-                                "--shape",
-                                to_string(stage.shape),
-                                "--coordinator",
-                                stage.coordinator,
-                                "--member",
-                                stage.member,
-                                "--directory",
-                                stage.directory,
-                                "--parent",
-                                std::to_string(::getpid())};
+  std::vector<std::string> line = role_line("--stage-role", stage.directory);
+  line.insert(line.end(), {"--pipeline", stage.pipeline, "--shape", to_string(stage.shape),
+                           "--coordinator", stage.coordinator, "--member", stage.member});
+  if (stage.host != 0) {
+    line.insert(line.end(), {"--enter", std::to_string(stage.host), "--address", stage.address});
+  }
   const std::optional<Place>& place = stage.place;
   if (place) {
     line.insert(line.end(),

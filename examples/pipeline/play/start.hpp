@@ -14,6 +14,9 @@
 
 namespace aqua::pipeline {
 
+// What starts this program in that role (its option), which ends with this process.
+[[nodiscard]] std::vector<std::string> role_line(const char* role,
+                                                 const std::filesystem::path& directory);
 // What starts the daemon whose memory holds what is streamed.
 [[nodiscard]] std::vector<std::string> keeper_line(const Options& options,
                                                    const std::filesystem::path& directory);
@@ -28,6 +31,8 @@ struct StageProcess {
   std::string member{};          // its name in the group
   std::string coordinator{};     // where that listens
   std::filesystem::path directory{};
+  pid_t host = 0;         // first process of the host that it runs on; 0: there are no hosts
+  std::string address{};  // of that host
 };
 [[nodiscard]] example::ChildProcess start_stage(const Options& options, const StageProcess& stage);
 

@@ -3,12 +3,12 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <cerrno>
-#include <cstring>
 #include <iterator>
 #include <system_error>
+
+#include "serve/address.hpp"
 
 namespace aqua::pipeline {
 namespace {
@@ -16,33 +16,26 @@ namespace {
 using example::Failure;
 using example::Fd;
 
+std::string reason(int error) {
+  return std::generic_category().message(error);
+}
 std::string reason() {
-  return std::generic_category().message(errno);
-}
-
-sockaddr_un address_of(const std::filesystem::path& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.native().size() >= sizeof(address.sun_path))
-    throw Failure(path.native() + ": too long for a socket");
-  std::memcpy(address.sun_path, path.c_str(), path.native().size() + 1);
-  return address;
-}
-
-Fd make_socket() {
-  Fd made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!made.valid()) throw Failure("socket: " + reason());
-  return made;
+  return reason(errno);
 }
 
 }  // namespace
 
-Link Link::connect(std::string peer, const std::filesystem::path& socket) {
-  Fd made = make_socket();
-  const sockaddr_un address = address_of(socket);
-  if (::connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
-    throw NeighbourGone(peer + " cannot be reached: " + reason());
-  return {std::move(peer), std::move(made)};
+Link Link::connect(std::string peer, const std::string& address, std::function<void()> meanwhile) {
+  Fd made = begin_to_connect(address);
+  if (!made.valid()) throw NeighbourGone(peer + " cannot be reached: " + reason());
+  Link link(std::move(peer), std::move(made));
+  link.while_waiting(std::move(meanwhile));
+  link.await(POLLOUT);
+  int error = 0;
+  socklen_t bytes = sizeof(error);
+  (void)::getsockopt(link.socket_.get(), SOL_SOCKET, SO_ERROR, &error, &bytes);
+  if (error != 0) throw NeighbourGone(link.peer_ + " cannot be reached: " + reason(error));
+  return link;
 }
 
 void Link::await(short events) const {
@@ -80,15 +73,8 @@ void Link::receive(std::span<std::byte> bytes) {
   }
 }
 
-Listener::Listener(const std::filesystem::path& socket) : socket_(make_socket()) {
-  constexpr int kBacklog =
-      64;  // of a stage's ranks, all of which may connect before one is accepted
-  const sockaddr_un address = address_of(socket);
-  if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      ::listen(socket_.get(), kBacklog) != 0) {
-    throw Failure(socket.native() + ": " + reason());
-  }
-}
+Listener::Listener(const std::string& address)
+    : socket_(listen_at(address)), address_(address_of(socket_, address)) {}
 
 Link Listener::accept(const Orders& orders) {
   for (;;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Link is one end of a connected Unix socket between two processes of a pipeline; Listener is where
+// Link is one end of a connected socket between two processes of a pipeline; Listener is where
 // others connect. Both ends are one program: values cross as they lie in memory.
 //
 // Threads: one at a time. Calls block, and call what while_waiting() was given meanwhile; the
@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <functional>
 #include <span>
 #include <string>
@@ -29,7 +28,10 @@ class Link {
  public:
   Link() = default;
   Link(std::string peer, example::Fd socket) : peer_(std::move(peer)), socket_(std::move(socket)) {}
-  [[nodiscard]] static Link connect(std::string peer, const std::filesystem::path& socket);
+  // `address`: as serve/address.hpp has it. `meanwhile`: as while_waiting() is given, which may
+  // throw: another host that was lost never answers.
+  [[nodiscard]] static Link connect(std::string peer, const std::string& address,
+                                    std::function<void()> meanwhile = {});
 
   [[nodiscard]] bool open() const { return socket_.valid(); }
   void name(std::string peer) { peer_ = std::move(peer); }
@@ -57,13 +59,16 @@ class Link {
 
 class Listener {
  public:
-  explicit Listener(const std::filesystem::path& socket);
+  explicit Listener(const std::string& address);
+  // Where it listens.
+  [[nodiscard]] const std::string& address() const { return address_; }
   // NeighbourGone where an order comes first, or has come: who is waited for has died, and the
   // orchestrator says how to go on.
   [[nodiscard]] Link accept(const Orders& orders);
 
  private:
   example::Fd socket_;
+  std::string address_;
 };
 
 }  // namespace aqua::pipeline

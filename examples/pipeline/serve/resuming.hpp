@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "model/toy_model.hpp"
@@ -69,17 +70,18 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Resume, sequence, from, reads)
 
 struct Connect {
   Word term = 0;
-  std::vector<Resume> sequences{};  // that go on; the blocks of all others are free
-  Word begun = 0;                   // all others below this number have ended
+  std::vector<Resume> sequences{};       // that go on; the blocks of all others are free
+  Word begun = 0;                        // all others below this number have ended
+  std::vector<std::string> addresses{};  // where each listens, by stage, then by rank
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Connect, term, sequences, begun)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Connect, term, sequences, begun, addresses)
 
 // It listens; it is connected.
 struct Wired {
   Word term = 0;
   bool connected = false;
-  friend bool operator==(const Wired&, const Wired&) = default;
+  std::string address{};  // where it listens
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Wired, term, connected)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Wired, term, connected, address)
 
 }  // namespace aqua::pipeline

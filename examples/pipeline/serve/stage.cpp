@@ -111,9 +111,12 @@ void Stage::let_go(Word sequence) {
 }
 
 std::optional<Rewire> Stage::run(Wiring& wiring, Orders& orders, Word term) {
-  if (streams_) {
-    streams_->give_up_if([&orders] { return orders.rewire_comes(); });
-    wiring.while_waiting([this] { streams_->hear(); });
+  if (streams_) streams_->give_up_if([&orders] { return orders.rewire_comes(); });
+  if (streams_ || wiring.is_of_hosts()) {
+    wiring.while_waiting([this, &orders, of_hosts = wiring.is_of_hosts()] {
+      if (of_hosts && orders.rewire_comes()) throw NeighbourGone("the term is over");
+      if (streams_) streams_->hear();
+    });
   }
   if (!place_.first()) {
     while (std::optional<Step> step = receive_step(wiring.before())) take(*step, wiring);

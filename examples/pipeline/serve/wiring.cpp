@@ -8,9 +8,18 @@ namespace {
 
 // What who connects says first: where it stands.
 struct Greeting {
+  Word term = 0;
   unsigned stage = 0;
   unsigned rank = 0;
 };
+
+// A port may have been that of another process in an older term, and a Unix socket's name has it.
+std::string listening_at(const Place& place, const std::filesystem::path& directory,
+                         const std::string& host, Word term) {
+  if (!host.empty()) return host + ":0";
+  return directory / (place.pipeline + "-" + std::to_string(place.stage) + "-" +
+                      std::to_string(place.rank) + "-" + std::to_string(term) + ".sock");
+}
 
 }  // namespace
 
@@ -18,24 +27,26 @@ std::string Place::name() const {
   return pipeline + ", stage " + std::to_string(stage) + ", rank " + std::to_string(rank);
 }
 
-Wiring::Wiring(Place place, const std::filesystem::path& directory, Word term)
+Wiring::Wiring(Place place, const std::filesystem::path& directory, const std::string& host,
+               Word term)
     : place_(std::move(place)),
-      directory_(directory),
       term_(term),
-      listener_(socket_of(place_.stage, place_.rank)) {}
+      of_hosts_(!host.empty()),
+      listener_(listening_at(place_, directory, host, term)) {}
 
-std::filesystem::path Wiring::socket_of(unsigned stage, unsigned rank) const {
-  return directory_ / (place_.pipeline + "-" + std::to_string(stage) + "-" + std::to_string(rank) +
-                       "-" + std::to_string(term_) + ".sock");
-}
-
-void Wiring::connect(const Orders& orders) {
+void Wiring::connect(Orders& orders, const std::vector<std::string>& addresses) {
+  std::function<void()> look;
+  if (of_hosts_) {
+    look = [&orders] {
+      if (orders.rewire_comes()) throw NeighbourGone("the term is over");
+    };
+  }
   const auto reach = [&](unsigned stage, unsigned rank) {
     Place there = place_;
     there.stage = stage;
     there.rank = rank;
-    Link link = Link::connect(there.name(), socket_of(stage, rank));
-    const Greeting greeting{place_.stage, place_.rank};
+    Link link = Link::connect(there.name(), addresses.at(stage * place_.shape.ranks + rank), look);
+    const Greeting greeting{term_, place_.stage, place_.rank};
     link.send_values(std::span<const Greeting>(&greeting, 1));
     return link;
   };
@@ -43,10 +54,13 @@ void Wiring::connect(const Orders& orders) {
   if (place_.rank > 0) leader_ = reach(place_.stage, 0);
 
   const unsigned partners = place_.rank == 0 ? place_.shape.ranks - 1 : 0;
-  for (unsigned i = 0; i < partners + (place_.first() ? 0 : 1); ++i) {
+  for (unsigned missing = partners + (place_.first() ? 0 : 1); missing > 0;) {
     Link link = listener_.accept(orders);
+    link.while_waiting(look);
     Greeting greeting;
     link.receive_values(std::span<Greeting>(&greeting, 1));
+    if (greeting.term != term_) continue;
+    --missing;
     Place there = place_;
     there.stage = greeting.stage;
     there.rank = greeting.rank;

@@ -2,9 +2,10 @@
 // Wiring connects a process of a pipeline with its neighbours: the same rank of the stage before
 // and behind it, and within its stage the first rank, which adds up what all of them have computed.
 //
-// In each term of the pipeline's group all are wired anew, by sockets whose names have the term:
-// nothing that was on its way in the old one can be taken for something of the new one, and a
-// process that has not heard of the new one reaches nobody.
+// In each term of the pipeline's group all are wired anew, by other sockets, and who connects says
+// the term: nothing that was on its way in the old one can be taken for something of the new one,
+// and a process that has not heard of the new one reaches nobody. Where each listens, the
+// orchestrator tells the others.
 //
 // Threads: one. Errors: Failure, NeighbourGone.
 #pragma once
@@ -34,11 +35,17 @@ struct Place {
 
 class Wiring {
  public:
-  // Listens, for those of the same term; nobody is connected yet.
-  Wiring(Place place, const std::filesystem::path& directory, Word term);
-  // All processes of the pipeline listen. Returns once each neighbour is connected. NeighbourGone
-  // where one has died meanwhile, or another order is there.
-  void connect(const Orders& orders);
+  // Listens, for those of the same term; nobody is connected yet. `host`: this one's address on the
+  // network; empty: by a Unix socket in `directory`.
+  Wiring(Place place, const std::filesystem::path& directory, const std::string& host, Word term);
+  // Where it listens.
+  [[nodiscard]] const std::string& address() const { return listener_.address(); }
+  // Whether a neighbour may be on another host, whose end no socket tells.
+  [[nodiscard]] bool is_of_hosts() const { return of_hosts_; }
+  // All processes of the pipeline listen there, by stage, then by rank. Returns once each neighbour
+  // is connected. NeighbourGone where one has died meanwhile, or another order is there; `orders`
+  // outlive this.
+  void connect(Orders& orders, const std::vector<std::string>& addresses);
 
   // Then: is called again and again while this process waits for a neighbour.
   void while_waiting(const std::function<void()>& does);
@@ -51,11 +58,9 @@ class Wiring {
   void add_up(std::vector<Hidden>& values);
 
  private:
-  [[nodiscard]] std::filesystem::path socket_of(unsigned stage, unsigned rank) const;
-
   const Place place_;
-  const std::filesystem::path directory_;
   const Word term_;
+  const bool of_hosts_;
   Listener listener_;
   Link before_{}, behind_{};
   Link leader_{};                 // of the other ranks: the first one

@@ -47,7 +47,7 @@ std::shared_ptr<Attachment> Attachment::attach(Runtime& runtime, const Options& 
                                                const KvCache& cache, unsigned room) {
   auto carrier = SegmentCarrier::attach(
       runtime, cache.layout(),
-      {.name = "streams",
+      {.name = kStreams,
        .role = kv_stream::Streamer::role(options.place.pipeline, number_of(options.place)),
        .parcel_bytes = most_bytes(options),
        .keeper = example::keeper_socket(options.directory)});

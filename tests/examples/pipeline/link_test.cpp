@@ -52,6 +52,34 @@ TEST_F(ListenerWithOrders, TakesWhoConnects) {
   EXPECT_EQ(got, sent);
 }
 
+TEST_F(ListenerWithOrders, OfANetworkSaysItsPortAndTakesWhoConnectsThere) {
+  listener_.emplace("127.0.0.1:0");
+  EXPECT_TRUE(listener_->address().starts_with("127.0.0.1:"));
+  EXPECT_FALSE(listener_->address().ends_with(":0"));
+  Link there = Link::connect("it", listener_->address());
+  Link here = listener_->accept(*orders_);
+  const int sent = 7;
+  there.send_values(std::span(&sent, 1));
+  int got = 0;
+  here.receive_values(std::span(&got, 1));
+  EXPECT_EQ(got, sent);
+}
+
+TEST_F(ListenerWithOrders, OfANetworkThatIsThereNoMoreIsNotReached) {
+  listener_.emplace("127.0.0.1:0");
+  const std::string address = listener_->address();
+  listener_.reset();
+  EXPECT_THROW((void)Link::connect("it", address), NeighbourGone);
+}
+
+TEST_F(ListenerWithOrders, ALinkToWhomNobodyAnswersIsGivenUpByWhatItWasGiven) {
+  listener_.emplace("127.0.0.1:0");
+  Link there =
+      Link::connect("it", listener_->address(), [] { throw NeighbourGone("the term is over"); });
+  int got = 0;
+  EXPECT_THROW(there.receive_values(std::span(&got, 1)), NeighbourGone);
+}
+
 TEST_F(ListenerWithOrders, ALinkThatWaitsForTheOtherEndCallsWhatItWasGiven) {
   Link there = Link::connect("it", socket_);
   Link here = listener_->accept(*orders_);

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "must.hpp"
 
@@ -25,6 +26,46 @@ TEST(PipelineOptions, NobodyStandsByForADaemon) {
                 ThrowsMessage<example::Failure>("--kill " + options.kill[0] +
                                                 ": nobody stands by for a daemon"));
   }
+}
+
+TEST(PipelineOptions, AHostIsLostOnceAndTakesItsDaemonsWithIt) {
+  Options options;
+  options.hosts = 3;
+  options.certificates = "certificates";
+  options.replicate = options.standby = true;
+  options.kill = {"host:2@70%", "courier:1@20%", "colocated:standby@30%"};
+  EXPECT_EQ(kills(options).size(), 3U);
+  for (const auto& [kill, why] :
+       {std::pair("host:1@80%", "wants --hosts, and a time, and to be said once"),
+        std::pair("courier:3@80%", "wants --two-servers or --hosts, and a time"),
+        std::pair("coordinator:0@80%", "each host has one: kill a host"),
+        std::pair("keeper:0@80%",
+                  "wants one server, with --replicate or --prefill, which has one keeper")}) {
+    options.kill = {"host:2@70%", kill};
+    EXPECT_THAT([&] { (void)kills(options); },
+                ThrowsMessage<example::Failure>(std::string("--kill ") + kill + ": " + why));
+  }
+  options.kill = {"host:3@70%"};
+  EXPECT_THAT([&] { (void)kills(options); },
+              ThrowsMessage<example::Failure>(
+                  "--kill host:3@70%: wants --hosts, and a time, and to be said once"));
+}
+
+TEST(PipelineOptions, HostsAreThreeAtLeastAndHaveCertificates) {
+  Options options;
+  options.hosts = 2;
+  EXPECT_THAT([&] { check_options(options); },
+              ThrowsMessage<example::Failure>("--hosts wants three at least: an etcd of fewer ends "
+                                              "with the first that is lost"));
+  options.hosts = 3;
+  EXPECT_THAT([&] { check_options(options); },
+              ThrowsMessage<example::Failure>("--hosts wants --certificates"));
+  options.certificates = "certificates";
+  check_options(options);
+  options.ttl_ms = 500;
+  EXPECT_THAT([&] { check_options(options); },
+              ThrowsMessage<example::Failure>(
+                  "--hosts goes with none of --two-servers, --record and --ttl-ms"));
 }
 
 TEST(PipelineOptions, TheKeeperDiesAndIsStoppedWhereThereIsOne) {
