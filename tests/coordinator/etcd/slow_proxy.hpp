@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <list>
+#include <ostream>
 #include <string>
 #include <thread>
 
@@ -57,5 +58,12 @@ class SlowProxy {
   std::list<Pair> pairs_ AQUA_GUARDED_BY(mu_);
   std::thread thread_;
 };
+
+// GoogleTest's, of a parameter.
+inline void PrintTo(SlowProxy::Holds what, std::ostream* out) {
+  *out << (what == SlowProxy::Holds::nothing    ? "nothing"
+           : what == SlowProxy::Holds::requests ? "requests"
+                                                : "replies");
+}
 
 }  // namespace aqua::testing
