@@ -45,6 +45,13 @@ TEST(PipelineOptions, AHostIsLostOnceAndTakesItsDaemonsWithIt) {
     EXPECT_THAT([&] { (void)kills(options); },
                 ThrowsMessage<example::Failure>(std::string("--kill ") + kill + ": " + why));
   }
+  options.kill.clear();
+  options.cut = {"host:2@70%"};
+  EXPECT_TRUE(kills(options).front().cuts);
+  options.cut = {"colocated:0@70%"};
+  EXPECT_THAT([&] { (void)kills(options); },
+              ThrowsMessage<example::Failure>("--cut colocated:0@70%: hosts alone are cut off"));
+  options.cut.clear();
   options.kill = {"host:3@70%"};
   EXPECT_THAT([&] { (void)kills(options); },
               ThrowsMessage<example::Failure>(
