@@ -155,6 +155,10 @@ void check_hosts(const Options& options) {
     throw example::Failure(
         "--hosts wants three at least: an etcd of fewer ends with the first that is lost");
   if (options.certificates.empty()) throw example::Failure("--hosts wants --certificates");
+  // A courier has 64 connections: these, those of others to it, and a mirror.
+  constexpr unsigned kMostPairs = 31;
+  if (options.prefill && options.prefill->processes() * options.decode->processes() > kMostPairs)
+    throw example::Failure("--hosts: couriers have connections for 31 pairs of ranks at most");
   if (!options.two_servers.empty() || !options.record.empty() || options.ttl_ms > 0)
     throw example::Failure("--hosts goes with none of --two-servers, --record and --ttl-ms");
 }

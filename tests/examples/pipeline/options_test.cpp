@@ -69,6 +69,12 @@ TEST(PipelineOptions, HostsAreThreeAtLeastAndHaveCertificates) {
               ThrowsMessage<example::Failure>("--hosts wants --certificates"));
   options.certificates = "certificates";
   check_options(options);
+  options.prefill = options.decode = PipelineShape{2, 3};
+  EXPECT_THAT([&] { check_options(options); },
+              ThrowsMessage<example::Failure>(
+                  "--hosts: couriers have connections for 31 pairs of ranks at most"));
+  options.prefill = options.decode = PipelineShape{2, 2};
+  check_options(options);
   options.ttl_ms = 500;
   EXPECT_THAT([&] { check_options(options); },
               ThrowsMessage<example::Failure>(
