@@ -66,6 +66,7 @@ Result<Kill> parse_kill(std::string_view text) {
 // Why that cannot be, beside those before it.
 std::optional<std::string> refusal(const Kill& kill, const Options& options,
                                    const std::vector<Kill>& before) {
+  if (kill.cuts && kill.pipeline != kHost) return "hosts alone are cut off";
   if (kill.standby && is_daemon(kill)) return "nobody stands by for a daemon";
   if (kill.pipeline == kCoordinator) {
     if (options.hosts > 0) return "each host has one: kill a host";
@@ -154,6 +155,10 @@ void check_hosts(const Options& options) {
     throw example::Failure(
         "--hosts wants three at least: an etcd of fewer ends with the first that is lost");
   if (options.certificates.empty()) throw example::Failure("--hosts wants --certificates");
+  // A courier has 64 connections: these, those of others to it, and a mirror.
+  constexpr unsigned kMostPairs = 31;
+  if (options.prefill && options.prefill->processes() * options.decode->processes() > kMostPairs)
+    throw example::Failure("--hosts: couriers have connections for 31 pairs of ranks at most");
   if (!options.two_servers.empty() || !options.record.empty() || options.ttl_ms > 0)
     throw example::Failure("--hosts goes with none of --two-servers, --record and --ttl-ms");
 }
@@ -196,6 +201,8 @@ CommandLine options_line(Options& options) {
           "after a death")
       .list("--stop", options.stop, "PIPELINE:STAGE[:RANK]@PERCENT%|@STEP",
             "likewise, stop it (SIGSTOP), of which its pidfd does not tell ...")
+      .list("--cut", options.cut, "host:N@PERCENT%",
+            "likewise, cut that host off: what runs on it lives on, and nobody reaches it any more")
       .number("--ttl-ms", options.ttl_ms, 0, 60'000, "N",
               "... the coordinator calls each process silent that it has not heard of for so long, "
               "and who is silent for as long again is killed and replaced; 0: nobody is. A "
@@ -268,8 +275,8 @@ void check_options(const Options& options) {
     throw example::Failure(concat("--ttl-ms ", options.ttl_ms, ": 0, or ", kLeastTtl, " and more"));
   if (!options.stop.empty() && options.ttl_ms == 0)
     throw example::Failure("--stop wants --ttl-ms: nobody would go on");
-  if (options.compare && options.kill.empty() && options.stop.empty())
-    throw example::Failure("--compare wants a --kill or --stop");
+  if (options.compare && options.kill.empty() && options.stop.empty() && options.cut.empty())
+    throw example::Failure("--compare wants a --kill, --stop or --cut");
   (void)kills(options);
 }
 
@@ -281,12 +288,14 @@ const PipelineShape* shape_of(const Options& options, const std::string& pipelin
 
 std::vector<Kill> kills(const Options& options) {
   std::vector<Kill> all;
-  for (const bool stops : {false, true}) {
-    for (const std::string& text : stops ? options.stop : options.kill) {
-      const char* const name = stops ? "--stop " : "--kill ";
+  for (const auto& [name, texts] :
+       {std::pair("--kill ", &options.kill), std::pair("--stop ", &options.stop),
+        std::pair("--cut ", &options.cut)}) {
+    for (const std::string& text : *texts) {
       auto kill = parse_kill(text);
       if (!kill.ok()) throw example::Failure(concat(name, text, ": ", kill.error().message));
-      kill->stops = stops;
+      kill->stops = texts == &options.stop;
+      kill->cuts = texts == &options.cut;
       if (const auto why = refusal(*kill, options, all))
         throw example::Failure(concat(name, text, ": ", *why));
       all.push_back(std::move(*kill));

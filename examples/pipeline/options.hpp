@@ -35,7 +35,8 @@ inline constexpr const char* kCourier = "courier";          // be killed: 0 is p
 inline constexpr const char* kServer = "server";            // likewise, with all that runs on it
 inline constexpr const char* kHost = "host";  // likewise: 0 to Options::hosts less one
 
-// Which process dies, and when; or is stopped, and killed once it was silent for long.
+// Which process dies, and when; or is stopped, and killed once it was silent for long; or which
+// host is cut off.
 struct Kill {
   std::string pipeline{};
   unsigned stage = 0;
@@ -44,6 +45,7 @@ struct Kill {
   unsigned percent = 0;  // of all tokens of answers are there then ...
   std::string step{};    // ... or it gets to this one of kNamedSteps
   bool stops = false;
+  bool cuts = false;  // of a host, its link alone: what runs on it lives on
 };
 
 // Not a process of a pipeline.
@@ -82,7 +84,7 @@ struct Options {
   unsigned server_ttl_ms = 10'000;  // silence after which a host's members are taken for gone
   std::filesystem::path courier{};  // the daemon's program; empty: looked for
   std::filesystem::path coordinator_program{};  // likewise
-  std::vector<std::string> kill{}, stop{};
+  std::vector<std::string> kill{}, stop{}, cut{};
   // Silence after which the coordinator takes a process for silent; who is silent for as long again
   // is killed by the orchestrator. 0: nobody is, and the coordinator waits as long as it does by
   // default.
@@ -141,7 +143,7 @@ struct Options {
 
 // nullptr: there is no such pipeline.
 [[nodiscard]] const PipelineShape* shape_of(const Options& options, const std::string& pipeline);
-// Of Options::kill and stop. Throws Failure where one is wrong, or there is no such process.
+// Of Options::kill, stop and cut. Throws Failure where one is wrong, or there is no such process.
 [[nodiscard]] std::vector<Kill> kills(const Options& options);
 // What happens where the process of options.place gets to a named step, to it or to a daemon.
 [[nodiscard]] std::vector<AtStep> at_steps(const Options& options);

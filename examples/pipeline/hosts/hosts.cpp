@@ -68,11 +68,15 @@ void Hosts::seated(const std::string& pipeline, const std::vector<unsigned>& on)
   if (changed) ++ways_lost_;
 }
 
-void Hosts::lose(unsigned host) {
+void Hosts::cut_off(unsigned host) {
   bridge_.cut(host);
-  hosts_.at(host).lose();
   placement_.lost.at(host) = true;
   last_lost_ = host;
+}
+
+void Hosts::lose(unsigned host) {
+  cut_off(host);
+  hosts_.at(host).lose();
 }
 
 void Hosts::replace_courier(unsigned host) {

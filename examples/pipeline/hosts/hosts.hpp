@@ -42,8 +42,11 @@ class Hosts {
   [[nodiscard]] const Host& at(unsigned host) const { return hosts_.at(host); }
   // Each rank of the pipeline is on these hosts. Couriers to whom that is news are started anew.
   void seated(const std::string& pipeline, const std::vector<unsigned>& on);
-  // Its link is cut, and all that runs on it ends.
+  // It is lost to the others from then on: its link is cut.
+  void cut_off(unsigned host);
+  // Likewise, and all that runs on it ends.
   void lose(unsigned host);
+  [[nodiscard]] bool is_lost(unsigned host) const { return placement_.lost.at(host); }
   // Kills its courier, and starts another one.
   void replace_courier(unsigned host);
   // How often what was on its way to a host may have been lost, and new ways were there afterwards.

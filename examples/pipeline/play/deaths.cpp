@@ -91,7 +91,16 @@ std::map<std::string, Processes::Process>::iterator Processes::bury(
 }
 
 void Processes::keep_a_standby() {
-  if (options_.standby && processes_.size() == seats_.size()) start({});
+  if (options_.standby && at_hand() == seats_.size()) start({});
+}
+
+bool Processes::is_cut_off(const Process& process) const {
+  return daemons_.hosts() != nullptr && daemons_.hosts()->is_lost(process.host);
+}
+
+std::size_t Processes::at_hand() const {
+  const auto is_of_use = [this](const auto& each) { return !is_cut_off(each.second); };
+  return static_cast<std::size_t>(std::ranges::count_if(processes_, is_of_use));
 }
 
 void Processes::bury_and_replace(const GroupNews& news, std::vector<Sampled>& said) {
@@ -106,7 +115,7 @@ void Processes::bury_and_replace(const GroupNews& news, std::vector<Sampled>& sa
     each = bury(each);
   }
   if (news.term > 0 && news.state != GroupState::forming) {
-    while (processes_.size() < shape_.processes()) start({});
+    while (at_hand() < shape_.processes()) start({});
     return;
   }
   // While a group forms nobody who stands by gets a rank. The rank of one that has died is taken

@@ -58,6 +58,7 @@ class Play {
     Options other = options_;
     other.kill.clear();
     other.stop.clear();
+    other.cut.clear();
     all.push_back({"undisturbed", other});
     other = options_;
     if (options_.two_servers.empty()) {
@@ -110,6 +111,7 @@ class Play {
     alone.layer_us = 0;
     alone.kill.clear();
     alone.stop.clear();
+    alone.cut.clear();
     alone.ttl_ms = alone.hosts = 0;
     alone.colocated = {1, 1};
     directory_ = base_.path();
@@ -227,7 +229,7 @@ class Play {
     return [hosts = daemons_->hosts(), pipelines](const Kill& kill) {
       if (kill.pipeline == kCourier) return hosts->replace_courier(kill.stage);
       for (Processes* const each : pipelines) each->loses_host(kill.stage);
-      hosts->lose(kill.stage);
+      kill.cuts ? hosts->cut_off(kill.stage) : hosts->lose(kill.stage);
     };
   }
 
@@ -254,7 +256,7 @@ class Play {
                                            std::function<void(const Kill&)> kill_daemon = nullptr) {
     // Parsed with the options that it was accepted with: in another way there may be no keeper, or
     // nobody who stands by.
-    const bool undisturbed = options.kill.empty() && options.stop.empty();
+    const bool undisturbed = options.kill.empty() && options.stop.empty() && options.cut.empty();
     return [this, kill_daemon = std::move(kill_daemon), pipelines = std::move(pipelines),
             pending =
                 undisturbed ? std::vector<Kill>{} : kills(options_)](std::size_t tokens) mutable {

@@ -263,6 +263,8 @@ void Processes::lose_server(const std::filesystem::path& next) {
 // All hear that it is the end before the first of them ends: that begins a term.
 bool Processes::finish() {
   bool in_peace = true;
+  // Who is destroyed is killed.
+  std::erase_if(processes_, [this](const auto& each) { return is_cut_off(each.second); });
   for (auto& [member, process] : processes_)
     (void)process.child.send(nlohmann::json{{"last", true}}, [this] { look(); });
   for (auto& [member, process] : processes_) process.child.close_input();

@@ -85,8 +85,8 @@ class Processes {
   void lose_server(const std::filesystem::path& next);
   // That host is about to be lost, with the processes on it.
   void loses_host(unsigned host);
-  // Lets the processes end, and sees that they do so in peace, but for those that are killed.
-  // Whether none was, and left what it had with the keeper.
+  // Lets the processes end, and sees that they do so in peace, but for those that are killed, and
+  // those that are cut off, which it kills. Whether none was, and left what it had with the keeper.
   bool finish();
 
  private:
@@ -112,6 +112,10 @@ class Processes {
   // Forgets one that was killed. Returns the next.
   std::map<std::string, Process>::iterator bury(std::map<std::string, Process>::iterator dead);
   void keep_a_standby();
+  // On a host that is lost: it may live on, where that was cut off, and is of no use.
+  [[nodiscard]] bool is_cut_off(const Process& process) const;
+  // Those that are of use.
+  [[nodiscard]] std::size_t at_hand() const;
   [[nodiscard]] bool adopts(const GroupNews& news);
   void wait_for_news(int also = -1);
   void tell(std::size_t seat, const nlohmann::json& message);

@@ -45,6 +45,13 @@ TEST(PipelineOptions, AHostIsLostOnceAndTakesItsDaemonsWithIt) {
     EXPECT_THAT([&] { (void)kills(options); },
                 ThrowsMessage<example::Failure>(std::string("--kill ") + kill + ": " + why));
   }
+  options.kill.clear();
+  options.cut = {"host:2@70%"};
+  EXPECT_TRUE(kills(options).front().cuts);
+  options.cut = {"colocated:0@70%"};
+  EXPECT_THAT([&] { (void)kills(options); },
+              ThrowsMessage<example::Failure>("--cut colocated:0@70%: hosts alone are cut off"));
+  options.cut.clear();
   options.kill = {"host:3@70%"};
   EXPECT_THAT([&] { (void)kills(options); },
               ThrowsMessage<example::Failure>(
@@ -61,6 +68,12 @@ TEST(PipelineOptions, HostsAreThreeAtLeastAndHaveCertificates) {
   EXPECT_THAT([&] { check_options(options); },
               ThrowsMessage<example::Failure>("--hosts wants --certificates"));
   options.certificates = "certificates";
+  check_options(options);
+  options.prefill = options.decode = PipelineShape{2, 3};
+  EXPECT_THAT([&] { check_options(options); },
+              ThrowsMessage<example::Failure>(
+                  "--hosts: couriers have connections for 31 pairs of ranks at most"));
+  options.prefill = options.decode = PipelineShape{2, 2};
   check_options(options);
   options.ttl_ms = 500;
   EXPECT_THAT([&] { check_options(options); },
