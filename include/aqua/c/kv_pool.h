@@ -256,7 +256,7 @@ AQUA_CALL aqua_error* aqua_kv_pool_wait(aqua_kv_pool pool, uint32_t patience_ms,
 
 /* Ends a parcel that nobody has taken, under whatever turn: of a request that was cancelled, say.
  * The blocks of a closed one are free then; of an open one they stay its giver's. not_found: no
- * such pool, or no such parcel that is not taken. */
+ * such pool, or no such parcel that is not taken; failed_precondition: a courier has taken it. */
 AQUA_CALL aqua_error* aqua_kv_pool_cancel_parcel(const char* pool, const char* id,
                                                  const char* keeper);
 /* One role's members may have less of the pool from now on, and another's as much more: the blocks
