@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/base/temp_dir.hpp"
 #include "tests/coordinator/child_process.hpp"
-#include "tests/coordinator/temp_dir.hpp"
 #include "tests/examples/fleet/rig.hpp"
 
 namespace aqua::fleet::test {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "aqua/sharing/models.hpp"
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/keeper/nothing_is_freed.hpp"
 #include "tests/keeper/peer_program.hpp"
 #include "tests/systems/sharing/small_runtime.hpp"

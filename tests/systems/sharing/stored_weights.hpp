@@ -15,7 +15,7 @@
 #include "aqua/sharing/models.hpp"
 #include "base/memfd.hpp"
 #include "systems/sharing/act/keeper_client.hpp"
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/keeper/keeper_process.hpp"
 #include "tests/systems/sharing/fake_systemd.hpp"
 

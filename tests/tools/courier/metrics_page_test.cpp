@@ -9,7 +9,7 @@
 #include <string>
 
 #include "tests/base/eventually.hpp"
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/keeper/keeper_process.hpp"
 #include "tests/tls/certificate.hpp"
 #include "tests/tools/http/break_listener.hpp"

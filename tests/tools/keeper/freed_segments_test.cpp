@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/wake_event.hpp"
-#include "tests/coordinator/temp_dir.hpp"
+#include "tests/base/temp_dir.hpp"
 #include "tests/keeper/nothing_is_freed.hpp"
 #include "tests/tools/keeper/keeper_disk_fixture.hpp"
 #include "tools/keeper/keeper.hpp"
