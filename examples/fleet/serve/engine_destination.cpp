@@ -75,7 +75,8 @@ void Engine::take_parcel(Parcel parcel) {
     steps_.reached("taken");
     return tell(incoming, DestinationEvent::closed);
   }
-  turn_away(parcel.number);  // nobody waits for it
+  turn_away(parcel.number);
+  if (!cache_.has_pool()) admit(parcel.from);  // it has used room that another may wait for
 }
 
 // Of a pool its giver is told as of one that was taken: it asks who is to speak, if it has to know.
