@@ -20,6 +20,10 @@ std::string certificate_of(std::size_t host) {
   return "h" + std::to_string(host) + ".test";
 }
 
+bool tells_of_a_route(const std::string& line) {
+  return line.find("connected to") != line.npos;
+}
+
 }  // namespace
 
 TwoHosts::TwoHosts(const std::function<Line(std::size_t)>& of_engines) {
@@ -27,11 +31,12 @@ TwoHosts::TwoHosts(const std::function<Line(std::size_t)>& of_engines) {
                              certificate_of(0), certificate_of(1)});
   EXPECT_EQ(certificates.wait(), 0);
   for (int& port : ports_) port = aqua::testing::LoopbackSocket().port;
-  for (const std::size_t host : {0U, 1U}) start_courier(host);
-  for (auto& courier : couriers_) {  // until both have all their routes
-    for (std::size_t routes = 0; routes < kEngines;) {
-      const std::string line = courier->read_line();
-      if (line.find("connected to") != line.npos) ++routes;
+  std::array<std::size_t, 2> connected{};
+  for (const std::size_t host : {0U, 1U}) connected.at(host) = start_courier(host);
+  for (const std::size_t host : {0U, 1U}) {  // until both have all their routes
+    for (std::size_t routes = connected.at(host); routes < kEngines;) {
+      const std::string line = couriers_.at(host)->read_line();
+      if (tells_of_a_route(line)) ++routes;
       if (!line.empty()) continue;
       ADD_FAILURE() << "a courier has not connected";
       break;
@@ -81,21 +86,25 @@ std::string TwoHosts::config_of(std::size_t host) const {
       .dump();
 }
 
-void TwoHosts::start_courier(std::size_t host) {
+std::size_t TwoHosts::start_courier(std::size_t host) {
   const std::string config = directory_ / (certificate_of(host) + ".json");
   std::ofstream(config) << config_of(host);
   couriers_.at(host).emplace(Line{AQUA_COURIER_PROGRAM, "--config", config},
                              directory_ / (certificate_of(host) + ".log"));
-  std::string line;
-  do line = couriers_.at(host)->read_line();
-  while (!line.empty() && line.find("listening on") == line.npos);
-  EXPECT_FALSE(line.empty());
+  std::size_t routes = 0;
+  for (;;) {  // its routes may be connected before it says that it listens
+    const std::string line = couriers_.at(host)->read_line();
+    if (tells_of_a_route(line)) ++routes;
+    if (!line.empty() && line.find("listening on") == line.npos) continue;
+    EXPECT_FALSE(line.empty()) << "a courier does not listen";
+    return routes;
+  }
 }
 
 void TwoHosts::replace_courier(std::size_t host) {
   couriers_.at(host)->signal(SIGKILL);
   EXPECT_EQ(couriers_.at(host)->wait(), 128 + SIGKILL);
-  start_courier(host);
+  (void)start_courier(host);
 }
 
 void TwoHosts::replace(std::size_t i) {

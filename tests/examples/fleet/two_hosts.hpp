@@ -62,7 +62,8 @@ class TwoHosts {
  private:
   [[nodiscard]] Line line_of(std::size_t engine) const;
   [[nodiscard]] std::string config_of(std::size_t host) const;
-  void start_courier(std::size_t host);
+  // Returns once it listens: how many of its routes it had told to be connected by then.
+  [[nodiscard]] std::size_t start_courier(std::size_t host);
 
   aqua::testing::TempDir directory_;
   std::array<Keeper, 2> keepers_{};
