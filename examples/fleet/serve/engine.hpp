@@ -108,7 +108,8 @@ class Engine {
     std::uint32_t shared = 0;  // so many leading blocks are
     bool ahead = false;        // of one token, as ahead of a move by tokens: its KV is kept
     std::optional<Source> source{};
-    migration::Turn over = 0;  // moves up to this one are over, in whatever order orders come
+    std::vector<Ticket> copies{};  // of moves that are over; they may still read its blocks
+    migration::Turn over = 0;      // moves up to this one are over, in whatever order orders come
     [[nodiscard]] std::uint32_t answer() const {
       return static_cast<std::uint32_t>(tokens.size()) - prompt;
     }
@@ -202,6 +203,8 @@ class Engine {
   [[nodiscard]] bool is_open(const Source& source) const;
   [[nodiscard]] bool has_copied(const Source& source) const;
   [[nodiscard]] bool is_closed(const Source& source) const;
+  // Its move is over. Copies that are still under way stay with the sequence.
+  static void drop_source(Sequence& sequence);
   static void await_copies(Sequence& sequence);
   static void await_copies(Incoming& incoming);
   [[nodiscard]] bool copies_are_under_way() const;

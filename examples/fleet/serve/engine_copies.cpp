@@ -6,6 +6,7 @@
 // Blocks are let go of only once no copy reads or writes them: an engine that gave them to another
 // request before would hand over bytes of that one.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "must.hpp"
@@ -67,7 +68,17 @@ bool Engine::is_closed(const Source& source) const {
   return state.ok() && *state == ParcelState::closed;
 }
 
+void Engine::drop_source(Sequence& sequence) {
+  std::erase_if(sequence.copies, [](const Ticket& copy) {
+    const auto done = copy.done();
+    return done.ok() && *done;
+  });
+  std::ranges::move(sequence.source->copies, std::back_inserter(sequence.copies));
+  sequence.source.reset();
+}
+
 void Engine::await_copies(Sequence& sequence) {
+  await(sequence.copies);
   if (sequence.source) await(sequence.source->copies);
 }
 

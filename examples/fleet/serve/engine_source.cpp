@@ -172,7 +172,7 @@ void Engine::tell(SequenceId id, SourceEvent event) {
   const auto orders = must(sequence.source->move.on(event, computed(id)), "move");
   for (const migration::SourceOrder& order : orders) carry_out(id, order, event);
   if (const auto found = sequences_.find(id); found != sequences_.end()) {
-    if (found->second.source && found->second.source->move.over()) found->second.source.reset();
+    if (found->second.source && found->second.source->move.over()) drop_source(found->second);
   }
 }
 
