@@ -102,7 +102,7 @@ class Router(Child):
         return json.loads(call(self.url + "/admin/v1/requests"))["requests"]
 
     def last_moves(self):
-        """The latest first."""
+        """That are over: the last 50, the latest first."""
         return json.loads(call(self.url + "/admin/v1/moves"))["last"]
 
     def order(self, path, body=None, method="POST"):
@@ -131,10 +131,6 @@ class Router(Child):
     def moves(self):
         return {f"{kind} {outcome}": int(self.metric("aqua_router_moves_total", kind=kind, outcome=outcome))
                 for kind in ("kv", "tokens") for outcome in ("done", "ended", "failed")}
-
-    def last_moves(self):
-        """That are over: the last 50."""
-        return json.loads(call(self.url + "/admin/v1/moves"))["last"]
 
     def failures(self):
         """Moves that failed, by why; without what did not happen."""
