@@ -39,7 +39,8 @@ void expect_right_when_moved(const RouterProcess& router) {
   EXPECT_EQ(moves_done(router, "tokens"), 0);
 }
 
-// Finished blocks cross while it decodes, in one round at least and two at most, and then the rest.
+// Finished blocks cross while it decodes, in one round at least and two at most, and then the rest,
+// of which there is none where the last block is full.
 TEST(CarriedMoves, AnAnswerThatMovedOnOneServerIsTheOneThatStayed) {
   const Keeper keeper;
   const FleetEngine a(keeper, "a", kBySegments), b(keeper, "b", kBySegments);
@@ -49,7 +50,7 @@ TEST(CarriedMoves, AnAnswerThatMovedOnOneServerIsTheOneThatStayed) {
   EXPECT_TRUE(becomes([&] { return keeper.holds_nothing(); }));
   const double moved = a.metric("fleet_moved_in_total") + b.metric("fleet_moved_in_total");
   const double copies = a.metric("fleet_copies_total") + b.metric("fleet_copies_total");
-  EXPECT_GE(copies, 2 * moved);
+  EXPECT_GT(copies, moved);
   const double moves = moves_done(router, "kv") +
                        router.metric("aqua_router_moves_total", "failed") +
                        router.metric("aqua_router_moves_total", "ended");
