@@ -88,7 +88,7 @@ void check_options(const Options& options) {
   if (options.cache.carrier == CarriedBy::pool && !options.cache.reaches.empty())
     throw example::Failure("--reaches wants --carrier segments: no pool has two keepers");
   if (lends && !options.cache.keeper.empty())
-    throw example::Failure("--lend-after: a pool's memory is the keeper's: leave out --keeper");
+    throw example::Failure("--lend-after goes without --keeper");
   if (lends && options.coordinator == "none")
     throw example::Failure("--lend-after wants a --coordinator");
   if (options.cache.has_pool() && options.blocks > options.cache.pool_blocks)
