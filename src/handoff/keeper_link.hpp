@@ -49,6 +49,8 @@ class KeeperLink {
   KeeperLink& operator=(const KeeperLink&) = delete;
 
   void start(Calls calls);
+  // What the keeper signals. Before start() the caller may wait for it and clear it.
+  [[nodiscard]] int wake_event() const noexcept { return wake_.get(); }
   // There is something to ask.
   void kick() const noexcept { signal_event(kick_.get()); }
   // Calls the keeper. Only while a call lasts does stop() count its patience.

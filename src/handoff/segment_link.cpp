@@ -2,11 +2,13 @@
 // What a SegmentMember does on its link: it speaks to the keeper, maps and unmaps.
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <utility>
 
 #include "base/concat.hpp"
 #include "base/step.hpp"
 #include "base/try.hpp"
+#include "base/wake_event.hpp"
 #include "handoff/segment_member.hpp"
 
 namespace aqua {
@@ -118,6 +120,28 @@ Result<void> SegmentMember::reserve_one(std::size_t bytes, std::chrono::millisec
   own_[number] = {std::move(memory).value(), State::ready};
   ready_.push_back(number);
   news_->tell();
+  return {};
+}
+
+Result<void> SegmentMember::reserve_first() {
+  constexpr auto kPatience = KeeperConnection::kPatience;
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  for (std::uint32_t ready = 0; ready < options_.ready;) {
+    auto reserved = reserve_one(options_.segment_bytes, kPatience);
+    if (reserved.ok()) {
+      ++ready;
+      continue;
+    }
+    const bool refused = [this] {  // else this process has no room to map it
+      const MutexLock lock(mu_);
+      return !error_.of(segment_wire::Request(segment_wire::Reserve{}).index()).empty();
+    }();
+    if (!refused || reserved.error().code != Code::resource_exhausted) return reserved;
+    // After a refusal the keeper signals when there is room again.
+    AQUA_ASSIGN(const bool woken, keeper_.wait_for(link_->wake_event(), until));
+    if (!woken || std::chrono::steady_clock::now() >= until) return reserved;
+    clear_event(link_->wake_event());
+  }
   return {};
 }
 

@@ -48,9 +48,7 @@ Result<std::unique_ptr<SegmentMember>> SegmentMember::open(Runtime& runtime,
   std::unique_ptr<SegmentMember> member(new SegmentMember(runtime, std::move(keeper),
                                                           joined.reply.name.number, std::move(link),
                                                           options, std::move(listeners)));
-  for (std::uint32_t i = 0; i < options.ready; ++i) {
-    AQUA_TRY(member->reserve_one(options.segment_bytes, KeeperConnection::kPatience));
-  }
+  AQUA_TRY(member->reserve_first());
   member->start_link();
   return member;
 }

@@ -157,6 +157,9 @@ class SegmentMember {
   [[nodiscard]] Result<Memory> map(const SegmentClient::Answer& answer, Access access);
   [[nodiscard]] Result<void> reserve_one(std::size_t bytes, std::chrono::milliseconds patience)
       AQUA_EXCLUDES(mu_);
+  // As many as are to be ready, before start_link(). Where the keeper has no room, waits for what
+  // is being freed: the segments of a process that this one replaces, say.
+  [[nodiscard]] Result<void> reserve_first() AQUA_EXCLUDES(mu_);
   void disconnect(const std::string& why) AQUA_REQUIRES(mu_);
 
   Runtime& runtime_;

@@ -31,6 +31,12 @@ class SegmentClient {
       const segment_wire::Request& request,
       std::chrono::milliseconds patience = KeeperConnection::kPatience);
 
+  // As KeeperConnection's.
+  [[nodiscard]] Result<bool> wait_for(int event,
+                                      std::chrono::steady_clock::time_point deadline) const {
+    return connection_.wait_for(event, deadline);
+  }
+
   // All that is kept, by number.
   [[nodiscard]] Result<std::vector<SegmentStatus>> list(
       std::chrono::milliseconds patience = KeeperConnection::kPatience);

@@ -226,9 +226,11 @@ std::uint64_t ParcelBook::taken_as(MemberNumber member, const std::string& id) c
   return found == numbers.end() ? 0 : *found;
 }
 
-std::vector<std::uint64_t> ParcelBook::numbers() const {
+std::vector<std::uint64_t> ParcelBook::numbers(std::uint64_t after, std::size_t most) const {
   std::vector<std::uint64_t> numbers;
-  for (const auto& [number, record] : parcels_) numbers.push_back(number);
+  for (auto at = parcels_.upper_bound(after); at != parcels_.end() && numbers.size() < most; ++at) {
+    numbers.push_back(at->first);
+  }
   return numbers;
 }
 

@@ -38,8 +38,7 @@ using SegmentNumber = std::uint64_t;
 using SegmentNumbers = std::vector<SegmentNumber>;
 
 // What bounds segments, ended ones no longer counted: the keeper itself counts their bytes until
-// they are freed. Bytes count where they were reserved, also
-// after the death of who reserved them.
+// they are freed. Bytes count where they were reserved, also after the death of who reserved them.
 struct SegmentQuota {
   std::uint64_t bytes = 0;  // of all
   std::uint64_t of_user = 0;

@@ -53,8 +53,8 @@ Result<Pools::Served> Pools::list(const pool_wire::ListParcels& asked) {
   AQUA_ASSIGN(const Pool* const pool, find(asked.pool));
   const ParcelBook& parcels = pool->book.parcels();
   Served served;
-  for (const std::uint64_t number : parcels.numbers()) {
-    if (number <= asked.after) continue;
+  // One more than a page tells whether there is another page.
+  for (const std::uint64_t number : parcels.numbers(asked.after, pool_wire::kMostParcelRows + 1)) {
     if (served.reply.listed.size() == pool_wire::kMostParcelRows) {
       served.reply.more = true;
       break;

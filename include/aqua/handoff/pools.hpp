@@ -71,9 +71,7 @@ struct ParcelStatus {
 // whose giver opened it under a turn above `up_to` stays: who gives up one move of a request names
 // its turn, and a later move of the same request is not touched however late this comes.
 //   not_found            no such pool, or no such parcel that is not taken
-//   failed_precondition  a courier has taken it: it is on its way to another keeper, or waits
-//   there,
-//                        to be cancelled there; or comes back here, where the courier has died
+//   failed_precondition  a courier has taken it: it is cancelled where it goes, or comes back
 [[nodiscard]] AQUA_API Result<void> cancel_parcel(const std::string& pool, const std::string& id,
                                                   const std::string& keeper = {},
                                                   std::uint64_t up_to = kMostTurn);

@@ -120,7 +120,8 @@ struct SegmentsStatus {
 
 class AQUA_API Segments {
  public:
-  // Blocks for the keeper, and until `ready` segments are mapped.
+  // Blocks for the keeper, and until `ready` segments are mapped. Where the keeper has no room for
+  // them, up to five seconds until it has: memory that was given up may still be being freed.
   //   invalid_argument    no segment_bytes
   //   unavailable         no keeper listens, or it does not answer
   //   permission_denied   the keeper is another user's

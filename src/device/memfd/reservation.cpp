@@ -36,7 +36,7 @@ void take_pages_out(std::byte* address, std::size_t bytes) noexcept {
     for (std::size_t i = 1; i < pieces; ++i) {
       threads[i] = std::thread(::madvise, address + i * piece, piece, MADV_DONTNEED);
     }
-  } catch (const std::system_error&) {  // no thread is left: it takes longer
+  } catch (...) {  // no thread or no memory is left: it takes longer
   }
   (void)::madvise(address, piece, MADV_DONTNEED);
   for (std::thread& thread : threads) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -145,6 +146,21 @@ TEST_F(RefusedSegments, WhoFoundNoRoomIsWokenWhenThereIsSome) {
   first.reset();
   EXPECT_NE(take(second, kSegmentBytes).number, 0U);
   EXPECT_EQ(second.status().error, "") << "the refusal is over";
+}
+
+TEST_F(RefusedSegments, WhoOpensThemWaitsForRoomThatIsGivenUpMeanwhile) {
+  keeper_.stop();
+  keeper_.start({AQUA_KEEPER_PROGRAM, "--socket", keeper_.socket(), "--segment-bytes",
+                 std::to_string(2 * kSegmentBytes)});
+  std::optional<Segments> first = open(ours_);  // all that one process may have
+  std::thread leaving([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    first.reset();
+  });
+  const auto second = Segments::open(
+      theirs_.runtime(), {.segment_bytes = kSegmentBytes, .ready = 1, .keeper = keeper_.socket()});
+  leaving.join();
+  EXPECT_TRUE(second.ok()) << second.error().message;
 }
 
 TEST_F(RefusedSegments, AKeeperThatIsStoppedWhileTheyAreOpenedIsUnavailable) {

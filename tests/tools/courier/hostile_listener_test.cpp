@@ -18,6 +18,7 @@ struct Misdeed {
   const char* name;
   const char* words;  // that are said of it
   std::function<void(Link&, const Offer&)> commit;
+  int patience = 20;  // the couriers', in seconds
 };
 // gtest's, of a parameter that a test fails with.
 void PrintTo(const Misdeed& misdeed, std::ostream* out) {
@@ -32,10 +33,15 @@ constexpr std::uint64_t kHuge = std::uint64_t{1} << 63;
 
 class ListenerForParcels : public ::testing::Test {
  protected:
-  test::TwoServers servers_{/*patience=*/1};
+  explicit ListenerForParcels(int patience = 20) : servers_(patience) {}
+
+  test::TwoServers servers_;
 };
 class MisdeedOfAListener : public ListenerForParcels,
-                           public ::testing::WithParamInterface<Misdeed> {};
+                           public ::testing::WithParamInterface<Misdeed> {
+ protected:
+  MisdeedOfAListener() : ListenerForParcels(GetParam().patience) {}
+};
 INSTANTIATE_TEST_SUITE_P(
     Each, MisdeedOfAListener,
     ::testing::Values(Misdeed{"GoTwice", "out of turn",
@@ -80,7 +86,8 @@ INSTANTIATE_TEST_SUITE_P(
                                 EXPECT_TRUE(link.say(Go{offer.number}).ok());
                                 HostileListener::read(link, offer.parcel.segment.bytes);
                                 EXPECT_FALSE(link.receive().ok());
-                              }}),
+                              },
+                              /*patience=*/1}),
     [](const auto& misdeed) { return misdeed.param.name; });
 
 TEST_P(MisdeedOfAListener, IsNamedAndTheParcelIsCarriedAgain) {

@@ -11,7 +11,12 @@
 namespace aqua::courier {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::size_t kMostReady = 1;  // segments that are kept for later
+// For which a keeper that has no room is given time to free what was given up. Shorter than any
+// courier's patience, since who has offered something waits meanwhile.
+constexpr std::chrono::milliseconds kFreeing{500};
 
 }  // namespace
 
@@ -86,18 +91,26 @@ Result<void> KeeperSegments::keep_ready(std::size_t most) {
 }
 
 Result<KeeperSegments::Segment> KeeperSegments::take(std::uint64_t bytes) {
-  AQUA_TRY(clear_news());
-  const auto fitting = std::ranges::find_if(
-      ready_, [&](std::uint64_t number) { return own_.at(number).bytes().size() >= bytes; });
-  if (fitting != ready_.end()) {
-    const std::uint64_t number = *fitting;
-    ready_.erase(fitting);
-    return Segment{number, own_.at(number).bytes()};
+  const auto until = Clock::now() + kFreeing;
+  for (;;) {
+    AQUA_TRY(clear_news());
+    const auto fitting = std::ranges::find_if(
+        ready_, [&](std::uint64_t number) { return own_.at(number).bytes().size() >= bytes; });
+    if (fitting != ready_.end()) {
+      const std::uint64_t number = *fitting;
+      ready_.erase(fitting);
+      return Segment{number, own_.at(number).bytes()};
+    }
+    auto reserved = reserve(bytes);
+    if (reserved.ok() || reserved.error().code != Code::resource_exhausted) return reserved;
+    if (!ready_.empty()) {  // smaller ones, which take the room
+      AQUA_TRY(keep_ready(0));
+      continue;
+    }
+    // After a refusal the keeper signals when there is room again.
+    AQUA_ASSIGN(const bool woken, segments_.wait_for(wake_.get(), until));
+    if (!woken || Clock::now() >= until) return reserved;
   }
-  auto reserved = reserve(bytes);
-  if (reserved.ok() || reserved.error().code != Code::resource_exhausted) return reserved;
-  AQUA_TRY(keep_ready(0));  // smaller ones, which take the room
-  return reserve(bytes);
 }
 
 Result<KeeperSegments::Segment> KeeperSegments::reserve(std::uint64_t bytes) {

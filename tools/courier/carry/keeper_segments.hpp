@@ -56,7 +56,8 @@ class KeeperSegments {
   // Drops a copy whose original was dropped, unless it was adopted. False: it is read at present,
   // by who may yet adopt it.
   [[nodiscard]] Result<bool> drop_copy(const SegmentName& name);
-  // A segment of at least so many bytes, for this process to fill.
+  // A segment of at least so many bytes, for this process to fill. Where there is no room, waits up
+  // to half a second until memory is freed, and answers resource_exhausted then.
   struct Segment {
     std::uint64_t number = 0;
     std::span<std::byte> bytes{};

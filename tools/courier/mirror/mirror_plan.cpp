@@ -65,7 +65,10 @@ std::optional<Original> MirrorPlan::needless() const {
   }
   const auto found = std::ranges::find_if(held_, [&](const Original& original) {
     const Name name = name_of(original);
-    if (is_kept(name)) return false;
+    // Of two copies of what is kept, the one that is not known under this keeper's name.
+    if (is_kept(name)) {
+      return original.keeper != keeper_ && held_.contains({keeper_, name.first, name.second});
+    }
     if (original.keeper == keeper_ || found_.contains(name)) return true;
     return replaced && original.keeper < before;
   });
@@ -77,6 +80,7 @@ std::optional<MirrorPlan::Next> MirrorPlan::next() {
   const auto original = needless();
   if (!original) return std::nullopt;
   held_.erase(*original);
+  held_found_.erase(name_of(*original));
   full_ = false;  // there is room again, perhaps
   return Forget{*original};
 }

@@ -12,7 +12,7 @@
 //
 // A keeper that has found segments on its disk keeps them under the names that an earlier one gave
 // them: keepers draw their numbers, so that no other segment has such a name. Their copies are good
-// still, and go with them.
+// still, and go with them; where there is one under this keeper's own name as well, before that.
 //
 // Threads: none of its own. Pure: no I/O, no clock.
 #pragma once

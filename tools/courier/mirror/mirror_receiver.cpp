@@ -23,9 +23,14 @@ Result<void> MirrorReceiver::serve() {
   constexpr auto kNever = Clock::time_point::max();
   AQUA_TRY(say_what_is_held());
   auto heard = Clock::now();
+  auto again = kNever;  // when what is read is tried again, however much is heard until then
   for (;;) {
     const auto due = incoming_ ? heard + link_.patience() : kNever;
-    const auto again = forgotten_.empty() ? kNever : Clock::now() + kRead;
+    if (forgotten_.empty()) {
+      again = kNever;
+    } else if (again == kNever) {
+      again = Clock::now() + kRead;
+    }
     AQUA_ASSIGN(const News news,
                 await_news(link_, keeper_.descriptors(), stop_, std::min(due, again)));
     if (news.keeper) AQUA_TRY(keeper_.clear_news());
@@ -34,8 +39,10 @@ Result<void> MirrorReceiver::serve() {
       heard = Clock::now();
     } else if (Clock::now() >= due) {
       return Error{Code::unavailable, "courier: bytes that were offered do not come"};
-    } else if (news.late) {
+    }
+    if (Clock::now() >= again) {
       AQUA_TRY(drop_forgotten());
+      again = kNever;
     }
   }
 }

@@ -91,6 +91,19 @@ TEST(MirrorPlan, WhatAKeeperHasFoundOnItsDiskIsNotCopiedAgainAndIsForgottenWithI
   EXPECT_EQ(plan.next(), std::nullopt);
 }
 
+// As where the other keeper had no memory for what was on its disk, and has it now.
+TEST(MirrorPlan, OfTwoCopiesOfWhatIsKeptTheOneUnderAnEarlierKeepersNameIsForgotten) {
+  MirrorPlan plan(5);
+  plan.kept({row(6, 1), row(7, 1)});
+  plan.held({{3, 6, 1}, {3, 7, 1}, {3, 9, 1}, {5, 6, 1}});
+  EXPECT_EQ(std::get<Forget>(*plan.next()), (Forget{{3, 6, 1}}));
+  EXPECT_EQ(plan.next(), std::nullopt) << "of 7 there is one, and 9 may be the last of its own";
+  EXPECT_EQ(plan.behind(), SegmentSum{});
+  plan.kept({row(7, 1)});
+  EXPECT_EQ(std::get<Forget>(*plan.next()), (Forget{{5, 6, 1}}));
+  EXPECT_EQ(plan.next(), std::nullopt);
+}
+
 TEST(MirrorPlan, CopiesOfEarlierKeepersMakeRoomForTheFirstOfThisOne) {
   MirrorPlan plan(5);
   plan.held({{1, 1, 1}, {2, 8, 1}, {3, 1, 1}});

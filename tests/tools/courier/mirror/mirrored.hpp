@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "tests/base/eventually.hpp"
 #include "tests/tools/courier/two_servers.hpp"
 #include "tests/tools/keeper/keeper_disk_fixture.hpp"
 
@@ -35,6 +36,20 @@ class Mirrored : public ::testing::Test {
       return client->has(row.name, stamp);
     }
     return false;
+  }
+  bool has_copy(const SegmentName& original) {
+    const auto rows = client_of(servers_.keeper_of_b())->rows();
+    return std::any_of(rows.begin(), rows.end(), [&](const SegmentStatus& row) {
+      return row.copy_of && row.copy_of->number == original.number;
+    });
+  }
+  // Has a segment of this stamp copied and drops it. `b` has heard then of all that was dropped
+  // before: copies are forgotten by number, and this one has the highest.
+  void come_and_gone(keeper::test::Client& a, std::uint64_t stamp) {
+    const SegmentName mark = a.commit(stamp, 10);
+    EXPECT_TRUE(eventually([&] { return is_copied(mark, stamp); }));
+    a.say(segment_wire::Drop{mark.number, mark.generation});
+    EXPECT_TRUE(eventually([&] { return !has_copy(mark); }));
   }
   std::size_t copies() {
     const auto rows = client_of(servers_.keeper_of_b())->rows();
