@@ -44,6 +44,7 @@ class KeptPrefixes {
     std::uint32_t block_tokens = 0;
     std::uint32_t engine_block_tokens = 0;
     std::size_t engine_block_bytes = 0;
+    std::string layout{};  // how the engine's cache lies, as text; empty: not known
   };
   // The tensor that has a block of the cache's; null: none has.
   using TensorOf = std::function<AquaTensor*(const prefix::BlockHash&)>;
@@ -142,6 +143,7 @@ class KeptPrefixes {
   const Shape shape_;
   const prefix::BlockHash owner_hash_;
   const prefix::BlockHash shape_hash_;
+  const std::size_t segment_bytes_;   // of a segment that is kept ready: a block fits
   std::optional<Segments> segments_;  // none: no keeper was there
   std::optional<SideStream> side_;    // copies into segments run on it
   std::unordered_map<prefix::BlockHash, Place> places_;
