@@ -180,9 +180,13 @@ void KeptPrefixes::committed(const CommittedSegment& outcome) {
 
 void KeptPrefixes::opened(const OpenedSegment& outcome) {
   const auto at = packs_.find(outcome.name.number);
-  if (at == packs_.end()) return;
+  if (at == packs_.end()) {  // find() has not waited for it
+    if (!outcome.error) (void)segments_->close(outcome.name.number, SegmentAfter::keep);
+    return;
+  }
   if (outcome.error) {
     failed(*outcome.error);
+    (void)segments_->drop(at->second.name);  // the keeper still has what was not mapped
     return forget(at);
   }
   at->second.state = State::opened;
@@ -277,7 +281,7 @@ Result<void> KeptPrefixes::write(const Offer& offer, std::size_t first, std::siz
 
 bool KeptPrefixes::write_behind(const TensorOf& tensor_of, std::chrono::milliseconds patience) {
   if (!segments_) return false;
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+  const auto deadline = deadline_after(patience);
   for (;;) {
     hear();
     while (!offers_.empty() && write_next(offers_.front(), tensor_of)) {

@@ -160,6 +160,66 @@ TEST_F(KeptPrefixCache, WhatFindsNoRoomIsNotKeptAndSaid) {
   for (unsigned i = 1; i <= 4; ++i) EXPECT_EQ(engine.hit(i, tokens), tokens);
 }
 
+TEST_F(KeptPrefixCache, ListsItsPromptsAlsoWhereBlocksHaveUsedUpItsRoom) {
+  PrefixKeeping little = keeping();
+  little.max_bytes = little.segment_bytes;
+  KeptEngine engine(little);
+  engine.store(1, tokens);
+  EXPECT_TRUE(engine.keep_all());
+  EXPECT_EQ(list_segments(keeper_.socket()).value().size(), 2U) << "the blocks and the list";
+}
+
+TEST_F(KeptPrefixCache, IsReadFromAKeeperThatHasNoRoomForMore) {
+  keeper_.kill();
+  keeper_.start({AQUA_KEEPER_PROGRAM, "--socket", keeper_.socket(), "--segment-bytes", "8388608"});
+  in_a_process_that_is_killed([&] {  // which may have half of it, two segments
+    KeptEngine engine(keeping());
+    engine.store(1, tokens);
+    EXPECT_TRUE(engine.keep_all()) << engine.cache().kept().error;
+  });
+  PrefixKeeping other = keeping();
+  other.name = "neighbour";
+  KeptEngine neighbour(other);  // has the other half ready
+  const auto more = Segments::open(neighbour.runtime(),
+                                   {.segment_bytes = other.segment_bytes, .keeper = other.keeper});
+  ASSERT_FALSE(more.ok());
+  ASSERT_EQ(more.error().code, Code::resource_exhausted);
+  KeptEngine engine(keeping());
+  EXPECT_TRUE(engine.cache().kept().connected) << engine.cache().kept().error;
+  EXPECT_EQ(engine.hit(1, tokens), tokens);
+}
+
+// A list of one prompt of one block is the smallest: the next cache replaces it.
+TEST_F(KeptPrefixCache, LeavesOneListOfPromptsHoweverShort) {
+  start_without_disk();
+  for (const std::size_t there : {0U, 8U, 8U}) {
+    KeptEngine engine(keeping());
+    EXPECT_EQ(engine.hit(1, 8), there);
+    engine.store(1, 8);
+    EXPECT_TRUE(engine.cache().write_behind(std::chrono::milliseconds::max()));
+    EXPECT_TRUE(eventually([&] { return list_segments(keeper_.socket()).value().size() == 2; }))
+        << "the block and the list";
+  }
+}
+
+TEST_F(KeptPrefixCache, ClosesWhatOpensAfterItsPatience) {
+  store_in_a_process_that_is_killed(1);
+  const auto readers = [&] {
+    std::uint32_t all = 0;
+    for (const SegmentStatus& each : list_segments(keeper_.socket()).value()) all += each.readers;
+    return all;
+  };
+  PrefixKeeping hasty = keeping();
+  hasty.patience = {};
+  KeptEngine engine(hasty);
+  const std::uint32_t found = engine.cache().kept().found_blocks == 0 ? 0 : 1;
+  EXPECT_TRUE(eventually([&] { return readers() > 0; }));
+  EXPECT_TRUE(eventually([&] {
+    (void)engine.cache().write_behind();
+    return readers() == found;
+  }));
+}
+
 // What was found stays mapped, so it is served on; the rest is in tensors.
 TEST_F(KeptPrefixCache, ServesOnWhenItsKeeperDies) {
   store_in_a_process_that_is_killed(2);
