@@ -33,7 +33,9 @@ struct PrefixKeeping {
   // Of a segment, into which blocks of one prompt go as far as it has room. One block at least. Two
   // are kept ready, in memory of the keeper's.
   std::size_t segment_bytes = std::size_t{64} << 20;
-  std::string keeper{};  // as SegmentsOptions::keeper
+  // As SegmentsOptions::keeper. Where there are replicas or a mirror, one of the cache's own: a
+  // mirror copies what is kept here, and readers of replicas list and open it.
+  std::string keeper{};
   // How long create() may take to open what the keeper has. What is not open then is a miss.
   std::chrono::milliseconds patience{10'000};
 };
