@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "aqua/stream_mark.hpp"
+#include "base/concat.hpp"
 #include "base/internals.hpp"
 #include "base/try.hpp"
 #include "must.hpp"
@@ -17,6 +18,7 @@ namespace aqua::bench {
 namespace {
 
 constexpr int kCopies = 9;
+constexpr std::chrono::seconds kLockPatience{60};
 constexpr std::uint64_t kEmulatedLink = 600'000'000;  // bytes a second
 
 // All that streams, twice: while frames change there is room for those of before and after.
@@ -45,8 +47,16 @@ Result<Bed> make_bed(const std::string& device, unsigned rounds, bool quick) {
   auto runtime = std::make_unique<Runtime>(std::move(opened));
   auto work = emulated ? emulated_work(*runtime) : cuda_work(*runtime);
   // Copies of memory that is not page-locked yet take longer, and may block their caller.
-  while (!emulated && detail::Internals::impl(*runtime).pinned_bytes() < host_bytes(shape))
+  const auto deadline = std::chrono::steady_clock::now() + kLockPatience;
+  const auto locked = [&] { return detail::Internals::impl(*runtime).pinned_bytes(); };
+  while (!emulated && locked() < host_bytes(shape)) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      return Error{Code::resource_exhausted, concat("bed: ", locked(), " of ", host_bytes(shape),
+                                                    " bytes of host memory are page-locked after ",
+                                                    kLockPatience.count(), " s")};
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   return Bed{.runtime = std::move(runtime),
              .work = std::move(work),
              .shape = shape,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/write_file.hpp"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -18,10 +20,10 @@ Error cannot_write(const std::string& path) {
   return errno_error(what);
 }
 
-// A pipe or a device, which a file beside it must not replace.
+// A link, a pipe or a device, which a file beside it must not replace.
 bool is_special(const std::string& path) {
   std::error_code none;
-  const auto status = std::filesystem::status(path, none);
+  const auto status = std::filesystem::symlink_status(path, none);
   return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
 }
 
@@ -47,6 +49,8 @@ Result<void> check_writable(const std::string& path) {
   if (first != path && !std::ofstream(first, std::ios::binary | std::ios::trunc))
     return cannot_write(path);
   if (first != path) (void)std::remove(first.c_str());
+  if (first == path && ::access(path.c_str(), W_OK) != 0 && errno != ENOENT)
+    return cannot_write(path);
   if (!std::filesystem::is_directory(path)) return {};
   errno = EISDIR;
   return cannot_write(path);

@@ -199,17 +199,18 @@ class AQUA_API LayerPool {
   // --- between steps ------------------------------------------------------------------------
   // Copies blocks to a tensor and back, for preemption or a prefix cache: in the packed form of a
   // Layout of all layers (aqua/layout.hpp), from `offset` on. In order with `stream` as
-  // Runtime::offload() and fetch() are, also for layers that are away, whose bytes do not come in
-  // for it. Neither waits for moves, of the tensor and of what is away; but offload() does for up
-  // to 5 s while pins from before a move hold the tensor's old place. The ticket has one layer,
-  // which is all of them. That of offload() says that the bytes were copied: that they are those of
-  // the steps says step_done() of the last one, asked once the ticket is done.
+  // Runtime::offload() and fetch() to pages are, also for layers that are away, whose bytes do not
+  // come in for it. Neither waits for moves, of the tensor and of what is away, nor for pins. The
+  // ticket has one layer, which is all of them. That of offload() says that the bytes were copied:
+  // that they are those of the steps says step_done() of the last one, asked once the ticket is
+  // done.
   //   invalid_argument     a block that is not usable or is listed twice, a tensor too small
   //   failed_precondition  within a step; the stream is being captured into a graph
-  //   unavailable          such pins were not released, or hold the old place of what is away,
-  //                        which is said at once: call it again
+  //   unavailable          pins from before a move hold the old place of the tensor, of offload(),
+  //                        or of what is away. Said at once: call it again. Layers before the one
+  //                        that was refused are on their way: the destination may have changed
   //   data_loss            as said above, or the tensor's bytes are gone
-  // After any other code the destination may have changed.
+  // After any other code the destination may have changed, too.
   [[nodiscard]] Result<Ticket> offload(BlockList blocks, AquaTensor& tensor, Stream stream,
                                        std::size_t offset = 0);
   [[nodiscard]] Result<Ticket> fetch(AquaTensor& tensor, BlockList blocks, Stream stream,
@@ -238,9 +239,8 @@ class AQUA_API LayerPool {
   //                       under way has begun with
   //   resource_exhausted  also: host memory has no room for blocks that are moved. Said before any
   //                       sequence is named, or when such room has died and is taken anew
-  //   data_loss           as said above, naming the sequences that have blocks, up to 16 of them;
-  //   or,
-  //                       where begin_step() does not say it, what died was room that the change
+  //   data_loss           as said above, naming the sequences that have blocks, up to 16 of them.
+  //                       Where begin_step() does not say it, what died was room that the change
   //                       had taken: a later call takes it anew
   [[nodiscard]] Result<bool> resize(std::uint32_t frames, layer_swap::BlockPool& blocks,
                                     Stream stream);

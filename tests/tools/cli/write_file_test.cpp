@@ -41,5 +41,17 @@ TEST(WriteFile, ADeviceIsWrittenToAndNotReplaced) {
   EXPECT_EQ(std::filesystem::status("/dev/full").type(), std::filesystem::file_type::character);
 }
 
+TEST(WriteFile, ALinkIsFollowedAndNotReplaced) {
+  const testing::TempDir dir;
+  const std::string path = dir.path() + "/out.json", link = dir.path() + "/link";
+  ASSERT_TRUE(write_file(path, "first, and longer").ok());
+  std::filesystem::create_symlink(path, link);
+  ASSERT_TRUE(check_writable(link).ok());
+  ASSERT_TRUE(write_file(link, "second").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(read_file(path).value(), "second");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 2);
+}
+
 }  // namespace
 }  // namespace aqua::tool

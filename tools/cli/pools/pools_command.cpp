@@ -28,11 +28,12 @@ constexpr const char* kAbout = R"(Usage: aqua pools [list] [options]
 
 The KV pools that the keeper of this server has: their blocks, and how many parcels nobody has
 taken. Lists parcels that have not ended, the oldest first: how old each is, whose it is, and the id
-to cancel it by. One that stays open or reserved has a giver that does nothing, or no room. Cancels a parcel that nobody has taken, closed or open, of a request that nobody wants
-answered any more. Releases the blocks that were quarantined since work of dead members may still
-write them: once the device has been idle since. Moves the blocks of so many slabs from the quota of
-one role to that of another, and takes nothing from anybody. Removes a pool of which nobody is a
-member, with what waits in it. (docs/operate/keeper.md))";
+to cancel it by. One that stays open or reserved has a giver that does nothing, or no room. Cancels
+a parcel that nobody has taken, closed or open, of a request that nobody wants answered any more.
+Releases the blocks that were quarantined since work of dead members may still write them: once the
+device has been idle since. Moves the blocks of so many slabs from the quota of one role to that of
+another, and takes nothing from anybody. Removes a pool of which nobody is a member, with what waits
+in it. (docs/operate/keeper.md))";
 
 Error bad(const std::string& what) {
   return Error{Code::invalid_argument, concat("pools: ", what)};
@@ -102,8 +103,11 @@ Result<std::string> parcels_of(const PoolsCommand& command) {
   Json all = Json::array();
   std::ostringstream out;
   for (const std::string& name : names) {
-    AQUA_ASSIGN(const auto parcels, list_parcels(name, command.keeper));
-    for (const ParcelStatus& parcel : parcels) {
+    const auto parcels = list_parcels(name, command.keeper);
+    const bool ended = !parcels.ok() && parcels.error().code == Code::not_found;
+    if (ended && command.pool.empty()) continue;  // since it was listed
+    if (!parcels.ok()) return parcels.error();
+    for (const ParcelStatus& parcel : *parcels) {
       all.push_back({{"pool", name},
                      {"number", parcel.number},
                      {"id", parcel.id},

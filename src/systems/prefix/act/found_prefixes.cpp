@@ -25,12 +25,12 @@ Result<void> KeptPrefixes::find() {
   std::size_t awaited = 0;
   for (const SegmentStatus& each : all) {
     // What goes with a parcel, or is a copy of another server's, is no cache's.
-    if (each.parcel != 0 || each.copy_of || each.name.bytes < prefix::pack_head_bytes(1)) continue;
+    if (each.parcel != 0 || each.copy_of || each.name.bytes < prefix::kHistoryHeadBytes) continue;
     AQUA_TRY(segments_->read(each.name));
     ++awaited;
   }
   Found found;
-  const auto deadline = std::chrono::steady_clock::now() + options_.patience;
+  const auto deadline = deadline_after(options_.patience);
   while (awaited > 0) {
     const auto outcomes = segments_->opened();
     awaited -= outcomes.size();

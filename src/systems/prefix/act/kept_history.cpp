@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // KeptPrefixes: the prompts that its cache has met, in a segment of their own. Each time they are
 // written anew, and the segment before is dropped once that is committed.
+#include <algorithm>
+
 #include "systems/prefix/act/kept_prefixes.hpp"
 
 namespace aqua {
@@ -12,8 +14,9 @@ constexpr std::size_t kMany = 64;  // prompts asked for or stored: of so many it
 
 bool KeptPrefixes::write_history(bool any) {
   if (history_next_.number != 0) return false;
+  // max_bytes bounds the blocks alone: the list is written where they have used it up, too.
+  if (unwritten_ < (any ? 1 : kMany)) return true;
   const std::size_t bytes = history_.bytes();
-  if (unwritten_ < (any ? 1 : kMany) || bytes_ + bytes > options_.max_bytes) return true;
   const auto segment = segments_->take(bytes);
   if (!segment.ok()) return false;
   history_.write({owner_hash_, shape_hash_, ++order_}, {segment->address, segment->bytes});
@@ -34,6 +37,7 @@ bool KeptPrefixes::history_committed(const CommittedSegment& outcome) {
   if (outcome.error) {
     failed(*outcome.error);
     (void)segments_->release(outcome.name.number);
+    unwritten_ = std::max<std::size_t>(unwritten_, 1);  // for a write_behind() that waits
     return true;
   }
   if (history_at_.number != 0) (void)segments_->drop(history_at_);

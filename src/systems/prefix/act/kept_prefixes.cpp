@@ -42,9 +42,11 @@ KeptPrefixes::KeptPrefixes(const PrefixKeeping& options, const Shape& shape)
     : options_(options),
       shape_(shape),
       owner_hash_(prefix::chain_root(options.name)),
-      shape_hash_(prefix::chain_root(concat(options.shape, "; blocks of ", shape.block_tokens,
-                                            " tokens, ", shape.engine_block_tokens, " of them in ",
-                                            shape.engine_block_bytes, " bytes"))),
+      shape_hash_(prefix::chain_root(
+          concat(options.shape, shape.layout, "; blocks of ", shape.block_tokens, " tokens, ",
+                 shape.engine_block_tokens, " of them in ", shape.engine_block_bytes, " bytes"))),
+      segment_bytes_(
+          std::max(options.segment_bytes, block_bytes(0, shape.block_tokens) + kHeadRoom)),
       history_(std::min(options.segment_bytes, kHistoryBytes)) {}
 
 Result<std::unique_ptr<KeptPrefixes>> KeptPrefixes::open(Runtime& runtime,
@@ -62,9 +64,13 @@ Result<std::unique_ptr<KeptPrefixes>> KeptPrefixes::open(Runtime& runtime,
                         " bytes, not of 1 to ", kMostShapeBytes)};
   }
   std::unique_ptr<KeptPrefixes> kept(new KeptPrefixes(options, shape));
-  const std::size_t least = kept->block_bytes(0, shape.block_tokens) + kHeadRoom;
-  auto segments = Segments::open(
-      runtime, {.segment_bytes = std::max(options.segment_bytes, least), .keeper = options.keeper});
+  SegmentsOptions wanted{.segment_bytes = kept->segment_bytes_, .keeper = options.keeper};
+  auto segments = Segments::open(runtime, wanted);
+  // A keeper that is full can be read all the same, and has room again as blocks are evicted.
+  if (!segments.ok() && segments.error().code == Code::resource_exhausted) {
+    wanted.ready = 0;
+    segments = Segments::open(runtime, wanted);
+  }
   auto side = SideStream::create(runtime);
   if (!segments.ok() || !side.ok()) {
     kept->failed(segments.ok() ? side.error() : segments.error());
@@ -174,9 +180,13 @@ void KeptPrefixes::committed(const CommittedSegment& outcome) {
 
 void KeptPrefixes::opened(const OpenedSegment& outcome) {
   const auto at = packs_.find(outcome.name.number);
-  if (at == packs_.end()) return;
+  if (at == packs_.end()) {  // find() has not waited for it
+    if (!outcome.error) (void)segments_->close(outcome.name.number, SegmentAfter::keep);
+    return;
+  }
   if (outcome.error) {
     failed(*outcome.error);
+    (void)segments_->drop(at->second.name);  // the keeper still has what was not mapped
     return forget(at);
   }
   at->second.state = State::opened;
@@ -227,9 +237,10 @@ bool KeptPrefixes::write_next(Offer& offer, const TensorOf& tensor_of) {
   }
   const std::size_t tokens = std::min(offer.tokens, end * shape_.block_tokens);
   const std::size_t bytes = prefix::pack_head_bytes(end) + blocks_bytes(first, end, tokens);
-  if (bytes_ + bytes > options_.max_bytes) {
+  const std::size_t whole = std::max(bytes, segment_bytes_);  // that the segment has at least
+  if (bytes_ + whole > options_.max_bytes) {
     return give_up(
-        {Code::resource_exhausted, concat("prefix cache: ", bytes, " bytes more than the ", bytes_,
+        {Code::resource_exhausted, concat("prefix cache: ", whole, " bytes more than the ", bytes_,
                                           " that are kept, of at most ", options_.max_bytes)});
   }
   const auto segment = segments_->take(bytes);
@@ -270,7 +281,7 @@ Result<void> KeptPrefixes::write(const Offer& offer, std::size_t first, std::siz
 
 bool KeptPrefixes::write_behind(const TensorOf& tensor_of, std::chrono::milliseconds patience) {
   if (!segments_) return false;
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+  const auto deadline = deadline_after(patience);
   for (;;) {
     hear();
     while (!offers_.empty() && write_next(offers_.front(), tensor_of)) {

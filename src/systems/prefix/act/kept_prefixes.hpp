@@ -15,6 +15,7 @@
 // Threads: one at a time. Owns: segments, and copies in flight. The runtime outlives it.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -44,6 +45,7 @@ class KeptPrefixes {
     std::uint32_t block_tokens = 0;
     std::uint32_t engine_block_tokens = 0;
     std::size_t engine_block_bytes = 0;
+    std::string layout{};  // how the engine's cache lies, as text; empty: not known
   };
   // The tensor that has a block of the cache's; null: none has.
   using TensorOf = std::function<AquaTensor*(const prefix::BlockHash&)>;
@@ -101,6 +103,12 @@ class KeptPrefixes {
   [[nodiscard]] std::size_t block_bytes(std::size_t index, std::size_t tokens) const;
   [[nodiscard]] std::size_t blocks_bytes(std::size_t first, std::size_t end,
                                          std::size_t tokens) const;
+  // Cuts a longer patience to a year, since the clock would overflow.
+  [[nodiscard]] static std::chrono::steady_clock::time_point deadline_after(
+      std::chrono::milliseconds patience) {
+    constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);
+    return std::chrono::steady_clock::now() + std::min(patience, kLongest);
+  }
   void failed(const Error& why) { error_ = why.message; }
   void hear();
   void committed(const CommittedSegment& outcome);
@@ -142,6 +150,7 @@ class KeptPrefixes {
   const Shape shape_;
   const prefix::BlockHash owner_hash_;
   const prefix::BlockHash shape_hash_;
+  const std::size_t segment_bytes_;   // of a segment that is kept ready: a block fits
   std::optional<Segments> segments_;  // none: no keeper was there
   std::optional<SideStream> side_;    // copies into segments run on it
   std::unordered_map<prefix::BlockHash, Place> places_;

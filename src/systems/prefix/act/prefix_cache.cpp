@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "base/try.hpp"
@@ -105,25 +106,26 @@ Result<void> PrefixTransfer::wait() {
 
 Result<PrefixCache> PrefixCache::create(Runtime& runtime, const Layout& layout,
                                         const PrefixCacheOptions& options) {
-  PrefixCacheOptions wanted = options;
-  if (wanted.keep) wanted.keep->shape += Impl::shape_of(layout);
   // The runtime may be moved by its owner.
   auto view = std::make_shared<Runtime>(detail::Internals::view(runtime));
-  return create(runtime,
-                PrefixCopies{.block_bytes = layout.block_bytes(),
-                             .offload =
-                                 [view, layout](BlockList from, AquaTensor& to, Stream stream) {
-                                   return view->offload(layout, from, to, stream);
-                                 },
-                             .fetch =
-                                 [view, layout](AquaTensor& from, BlockList to, Stream stream) {
-                                   return view->fetch(from, layout, to, stream);
-                                 }},
-                wanted);
+  PrefixCopies copies{.block_bytes = layout.block_bytes()};
+  copies.offload = [view, layout](BlockList from, AquaTensor& to, Stream stream) {
+    return view->offload(layout, from, to, stream);
+  };
+  copies.fetch = [view, layout](AquaTensor& from, BlockList to, Stream stream) {
+    return view->fetch(from, layout, to, stream);
+  };
+  return Impl::create(runtime, copies, options, Impl::shape_of(layout));
 }
 
 Result<PrefixCache> PrefixCache::create(Runtime& runtime, const PrefixCopies& copies,
                                         const PrefixCacheOptions& options) {
+  return Impl::create(runtime, copies, options, {});
+}
+
+Result<PrefixCache> PrefixCache::Impl::create(Runtime& runtime, const PrefixCopies& copies,
+                                              const PrefixCacheOptions& options,
+                                              std::string layout) {
   if (copies.block_bytes == 0 || !copies.offload || !copies.fetch) {
     return Error{Code::invalid_argument,
                  "prefix cache: copies want block_bytes, an offload and a fetch"};
@@ -136,7 +138,7 @@ Result<PrefixCache> PrefixCache::create(Runtime& runtime, const PrefixCopies& co
   }
   AQUA_ASSIGN(prefix::PrefixIndex index, prefix::PrefixIndex::create(options.index));
   auto impl = std::make_unique<Impl>(runtime, copies, options, std::move(index));
-  if (options.keep) AQUA_TRY(impl->keep(*options.keep));
+  if (options.keep) AQUA_TRY(impl->keep(*options.keep, std::move(layout)));
   return PrefixCache(std::move(impl));
 }
 

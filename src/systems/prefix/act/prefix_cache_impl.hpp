@@ -38,6 +38,11 @@ class PrefixCache::Impl {
         has_local_(runtime_.status().local.capacity_bytes > 0),
         index_(std::move(index)) {}
 
+  // `layout`: how the engine's cache lies, where that is known (shape_of()).
+  [[nodiscard]] static Result<PrefixCache> create(Runtime& runtime, const PrefixCopies& copies,
+                                                  const PrefixCacheOptions& options,
+                                                  std::string layout);
+
   // The engine's blocks that make up block i of the index.
   [[nodiscard]] BlockList part(BlockList blocks, std::size_t i, std::size_t tokens) const {
     const std::size_t ratio = options_.index.block_tokens / options_.engine_block_tokens;
@@ -67,7 +72,7 @@ class PrefixCache::Impl {
   // prefix_kept.cpp
   // How the layout's blocks lie, as a part of a shape's text.
   [[nodiscard]] static std::string shape_of(const Layout& layout);
-  [[nodiscard]] Result<void> keep(const PrefixKeeping& keeping);
+  [[nodiscard]] Result<void> keep(const PrefixKeeping& keeping, std::string layout);
   // Makes a tensor of a block that the keeper alone has, behind the work on `stream`.
   //   resource_exhausted, unavailable   it stays where it is, and can be brought another time
   //   not_found                         it is not there either

@@ -14,11 +14,12 @@ std::string PrefixCache::Impl::shape_of(const Layout& layout) {
   return text + concat(", of ", spec.axes.run_bytes, " bytes");
 }
 
-Result<void> PrefixCache::Impl::keep(const PrefixKeeping& keeping) {
+Result<void> PrefixCache::Impl::keep(const PrefixKeeping& keeping, std::string layout) {
   AQUA_ASSIGN(kept_, KeptPrefixes::open(runtime_, keeping,
                                         {.block_tokens = options_.index.block_tokens,
                                          .engine_block_tokens = options_.engine_block_tokens,
-                                         .engine_block_bytes = copies_.block_bytes}));
+                                         .engine_block_bytes = copies_.block_bytes,
+                                         .layout = std::move(layout)}));
   for (const BlockHash& block : kept_->restore(index_)) tensors_.try_emplace(block);
   return {};
 }

@@ -118,6 +118,16 @@ TEST_F(KeptPrefixCache, BadOptionsAreNamed) {
   EXPECT_NE(refusal(bad).message.find("a/b"), std::string::npos);
   bad = keeping("");
   EXPECT_EQ(refusal(bad).code, Code::invalid_argument);
+  // The layout is added to the text, and counts for nothing of its length.
+  const EngineBlocks blocks_of(engine.runtime(), KeptEngine::plane_bytes);
+  for (const std::size_t length : {0U, 1U, 1024U, 1025U}) {
+    const auto made = PrefixCache::create(engine.runtime(), blocks_of.layout(),
+                                          {.keep = keeping(std::string(length, 'x'))});
+    EXPECT_EQ(made.ok(), length == 1 || length == 1024) << length;
+    if (!made.ok()) {
+      EXPECT_EQ(made.error().code, Code::invalid_argument);
+    }
+  }
 }
 
 TEST_F(KeptPrefixCache, WhatIsEvictedIsDroppedAtTheKeeper) {
@@ -138,15 +148,76 @@ TEST_F(KeptPrefixCache, WhatIsEvictedIsDroppedAtTheKeeper) {
 
 TEST_F(KeptPrefixCache, WhatFindsNoRoomIsNotKeptAndSaid) {
   PrefixKeeping little = keeping();
-  little.max_bytes = std::size_t{4} << 20;  // two segments
+  little.max_bytes = std::size_t{5} << 20;  // two segments, which are taken whole
   KeptEngine engine(little);
   for (unsigned i = 1; i <= 4; ++i) engine.store(i, tokens);
   EXPECT_TRUE(engine.keep_all());
   const PrefixKept kept = engine.cache().kept();
   EXPECT_EQ(kept.blocks, 2 * blocks);
   EXPECT_EQ(kept.given_up, 2U);
-  EXPECT_NE(kept.error.find("of at most 4194304"), std::string::npos) << kept.error;
+  EXPECT_LE(kept.bytes, little.max_bytes);
+  EXPECT_NE(kept.error.find("of at most 5242880"), std::string::npos) << kept.error;
   for (unsigned i = 1; i <= 4; ++i) EXPECT_EQ(engine.hit(i, tokens), tokens);
+}
+
+TEST_F(KeptPrefixCache, ListsItsPromptsAlsoWhereBlocksHaveUsedUpItsRoom) {
+  PrefixKeeping little = keeping();
+  little.max_bytes = little.segment_bytes;
+  KeptEngine engine(little);
+  engine.store(1, tokens);
+  EXPECT_TRUE(engine.keep_all());
+  EXPECT_EQ(list_segments(keeper_.socket()).value().size(), 2U) << "the blocks and the list";
+}
+
+TEST_F(KeptPrefixCache, IsReadFromAKeeperThatHasNoRoomForMore) {
+  keeper_.kill();
+  keeper_.start({AQUA_KEEPER_PROGRAM, "--socket", keeper_.socket(), "--segment-bytes", "8388608"});
+  in_a_process_that_is_killed([&] {  // which may have half of it, two segments
+    KeptEngine engine(keeping());
+    engine.store(1, tokens);
+    EXPECT_TRUE(engine.keep_all()) << engine.cache().kept().error;
+  });
+  PrefixKeeping other = keeping();
+  other.name = "neighbour";
+  KeptEngine neighbour(other);  // has the other half ready
+  const auto more = Segments::open(neighbour.runtime(),
+                                   {.segment_bytes = other.segment_bytes, .keeper = other.keeper});
+  ASSERT_FALSE(more.ok());
+  ASSERT_EQ(more.error().code, Code::resource_exhausted);
+  KeptEngine engine(keeping());
+  EXPECT_TRUE(engine.cache().kept().connected) << engine.cache().kept().error;
+  EXPECT_EQ(engine.hit(1, tokens), tokens);
+}
+
+// A list of one prompt of one block is the smallest: the next cache replaces it.
+TEST_F(KeptPrefixCache, LeavesOneListOfPromptsHoweverShort) {
+  start_without_disk();
+  for (const std::size_t there : {0U, 8U, 8U}) {
+    KeptEngine engine(keeping());
+    EXPECT_EQ(engine.hit(1, 8), there);
+    engine.store(1, 8);
+    EXPECT_TRUE(engine.cache().write_behind(std::chrono::milliseconds::max()));
+    EXPECT_TRUE(eventually([&] { return list_segments(keeper_.socket()).value().size() == 2; }))
+        << "the block and the list";
+  }
+}
+
+TEST_F(KeptPrefixCache, ClosesWhatOpensAfterItsPatience) {
+  store_in_a_process_that_is_killed(1);
+  const auto readers = [&] {
+    std::uint32_t all = 0;
+    for (const SegmentStatus& each : list_segments(keeper_.socket()).value()) all += each.readers;
+    return all;
+  };
+  PrefixKeeping hasty = keeping();
+  hasty.patience = {};
+  KeptEngine engine(hasty);
+  const std::uint32_t found = engine.cache().kept().found_blocks == 0 ? 0 : 1;
+  EXPECT_TRUE(eventually([&] { return readers() > 0; }));
+  EXPECT_TRUE(eventually([&] {
+    (void)engine.cache().write_behind();
+    return readers() == found;
+  }));
 }
 
 // What was found stays mapped, so it is served on; the rest is in tensors.
