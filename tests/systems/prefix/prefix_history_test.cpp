@@ -3,10 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <random>
 #include <set>
 
-namespace aqua::prefix::test {
+namespace aqua::prefix {
+
+inline void PrintTo(Eviction eviction, std::ostream* out) {
+  *out << (eviction == Eviction::lru ? "lru" : "cost_aware");
+}
+
+namespace test {
 namespace {
 
 constexpr std::size_t kRoom = std::size_t{1} << 20;
@@ -130,4 +137,5 @@ TEST(RestoreIndex, TakesWhatItsHistoryDoesNotTell) {
 }
 
 }  // namespace
-}  // namespace aqua::prefix::test
+}  // namespace test
+}  // namespace aqua::prefix
