@@ -6,6 +6,7 @@ producer's, and its own destructor frees it; and makes capsules of memory that i
 from __future__ import annotations
 
 import ctypes
+import sys
 from ctypes import c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from typing import Any, Dict, Optional, Tuple
@@ -63,20 +64,13 @@ _is_valid.argtypes = [ctypes.py_object, ctypes.c_char_p]
 _get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _get_pointer.restype = c_void_p
 _get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-
-
-# Called without a reference to the capsule, which is being collected.
-_is_unused = ctypes.PYFUNCTYPE(ctypes.c_int, c_void_p, ctypes.c_char_p)(
-    ("PyCapsule_IsValid", ctypes.pythonapi)
-)
-_unused_at = ctypes.PYFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype = ctypes.py_object
 _new_capsule.argtypes = [c_void_p, ctypes.c_char_p, c_void_p]
 
-# What capsules refer to, by the address of their struct, until whoever took one over lets go of it.
+# The capsules, each with what it refers to, by the address of its struct, until whoever took it over
+# calls the deleter, or drop_unused() finds that nobody did. They have no destructor: NumPy drops a
+# capsule that it cannot read while its exception is pending, and Python code fails in that state.
 _given: Dict[int, Tuple[object, ...]] = {}
 
 
@@ -84,13 +78,19 @@ def _let_go(struct: int) -> None:
     _given.pop(struct, None)
 
 
-def _collected(capsule: int) -> None:
-    if _is_unused(capsule, _UNUSED):
-        _given.pop(_unused_at(capsule, _UNUSED), None)
+def drop_unused() -> None:
+    """Frees the capsules that nobody took over and that are referred to here alone. Any thread may
+    call it: nobody can get such a capsule any more, and `held` keeps its address from being reused."""
+    for at in list(_given):  # a copy: a deleter may run at any time
+        held = _given.get(at)
+        if held is None:
+            continue
+        alone = sys.getrefcount(held[0]) == 2  # by the tuple, and by the call itself
+        if alone and _is_valid(held[0], _UNUSED):
+            _given.pop(at, None)
 
 
 _deleter = ctypes.CFUNCTYPE(None, c_void_p)(_let_go)  # takes the GIL: its caller may not have it
-_destructor = ctypes.PYFUNCTYPE(None, c_void_p)(_collected)
 
 
 # DLPack's codes of NumPy's kinds. What NumPy has no kind for is told by its name.
@@ -137,8 +137,10 @@ def read_only_capsule(
     tensor.shape = ctypes.cast(lengths, ctypes.POINTER(c_int64))
     tensor.strides = ctypes.cast(steps, ctypes.POINTER(c_int64))
     at = ctypes.addressof(struct)
-    _given[at] = (struct, lengths, steps, keep)
-    return _new_capsule(at, _UNUSED, ctypes.cast(_destructor, c_void_p))
+    drop_unused()
+    capsule = _new_capsule(at, _UNUSED, None)
+    _given[at] = (capsule, struct, lengths, steps, keep)
+    return capsule
 
 
 def describe(array: Any) -> Described:

@@ -92,6 +92,21 @@ def test_numpy_takes_it_by_dlpack_and_cannot_write_it(runtime, keeper):
         assert (array == A).all() and array.dtype == A.dtype
         assert not array.flags.writeable
         del array
+        _dlpack.drop_unused()
+        assert not _dlpack._given
+
+
+def test_what_numpy_cannot_read_is_refused_and_freed(runtime, keeper):
+    if not DEVICE.startswith("emu:"):
+        pytest.skip("NumPy reads host memory")
+    if np.lib.NumpyVersion(np.__version__) < "2.1.0":
+        pytest.skip("this NumPy knows no DLPack 1.0")
+    brain = NewWeight("w", "BF16", np.zeros((4, 8), np.uint16))
+    publish_weights(runtime, "brain", "1", [brain], keeper=keeper.socket)
+    with SharedWeights.attach(runtime, "brain", keeper=keeper.socket) as weights:
+        with pytest.raises((BufferError, RuntimeError), match="[Uu]nsupported dtype"):
+            np.from_dlpack(weights["w"].values())
+        _dlpack.drop_unused()
         assert not _dlpack._given
 
 
@@ -101,7 +116,10 @@ def test_a_capsule_keeps_the_weights_until_whoever_took_it_lets_go(runtime, keep
     with SharedWeights.attach(runtime, "brain", keeper=keeper.socket) as weights:
         capsule = weights["w"].values().__dlpack__(max_version=(1, 0))
         assert len(_dlpack._given) == 1
+        _dlpack.drop_unused()
+        assert len(_dlpack._given) == 1, "somebody has it, and may take it over"
         del capsule  # nobody took it over
+        _dlpack.drop_unused()
         assert not _dlpack._given
         capsule = weights["w"].values().__dlpack__(max_version=(1, 0))
         at = _dlpack._get_pointer(capsule, b"dltensor_versioned")
@@ -113,6 +131,7 @@ def test_a_capsule_keeps_the_weights_until_whoever_took_it_lets_go(runtime, keep
         used = b"used_dltensor_versioned"
         assert rename(capsule, used) == 0
         del capsule
+        _dlpack.drop_unused()
         assert len(_dlpack._given) == 1, "it is its taker's, who reads it on"
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(struct.deleter)(at)
         assert not _dlpack._given

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ class Bridge {
   // Its link is down from then on.
   void cut(unsigned host);
   // Bytes that have come from the host to the bridge, and gone to it, by the counters of its link.
+  // Those of a link that was cut stay as they were then.
   struct Counters {
     std::uint64_t sent = 0, received = 0;
   };
@@ -41,6 +43,7 @@ class Bridge {
 
   const std::filesystem::path directory_;
   std::vector<unsigned> attached_{};
+  std::map<unsigned, Counters> cut_{};  // as they were when the link was cut
 };
 
 }  // namespace aqua::pipeline

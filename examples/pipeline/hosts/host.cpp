@@ -27,6 +27,13 @@ std::filesystem::path make_folder(const Options& options, unsigned number,
   return folder;
 }
 
+// The current folder of a process that has entered a host is /: its program is named by an absolute
+// path.
+void name_program(std::vector<std::string>& line, const char* option,
+                  const std::filesystem::path& program) {
+  if (!program.empty()) line.insert(line.end(), {option, std::filesystem::absolute(program)});
+}
+
 ChildProcess begin_namespaces(const std::string& name, const std::filesystem::path& folder) {
   std::vector<std::string> line = role_line("--host-role", folder);
   line.insert(line.end(), {"--server", name});
@@ -58,8 +65,8 @@ ChildProcess Host::begin(const std::string& what, const std::vector<std::string>
 void Host::begin_etcd() {
   etcd_ready_.emplace(folder_);
   auto line = this->line("--etcd-role");
-  line.insert(line.end(), {"--etcd", etcd_members(options_.hosts), "--address", address_,
-                           "--etcd-binary", options_.etcd_program});
+  line.insert(line.end(), {"--etcd", etcd_members(options_.hosts), "--address", address_});
+  name_program(line, "--etcd-binary", options_.etcd_program);
   etcd_.emplace(begin("etcd", line));
 }
 
@@ -71,11 +78,10 @@ void Host::begin_coordinator_and_keeper() {
   auto line = this->line("--coordinator-role");
   line.insert(line.end(), {"--etcd", etcd_clients(options_.hosts), "--server-ttl-ms",
                            std::to_string(options_.server_ttl_ms)});
-  if (!options_.coordinator_program.empty())
-    line.insert(line.end(), {"--coordinator-binary", options_.coordinator_program});
+  name_program(line, "--coordinator-binary", options_.coordinator_program);
   coordinator_.emplace(begin("coordinator", line));
   line = this->line("--keeper-role");
-  if (!options_.keeper.empty()) line.insert(line.end(), {"--keeper-binary", options_.keeper});
+  name_program(line, "--keeper-binary", options_.keeper);
   keeper_.emplace(begin("keeper", line));
   for (ChildProcess* const each : {&*coordinator_, &*keeper_})
     example::await_line(*each, "listening", kDaemonPatience);
@@ -93,7 +99,7 @@ void Host::begin_courier(const nlohmann::json& file) {
   courier_file_ = file;
   std::ofstream(folder_ / "courier.json") << file.dump(2);
   auto line = this->line("--courier-role");
-  if (!options_.courier.empty()) line.insert(line.end(), {"--courier-binary", options_.courier});
+  name_program(line, "--courier-binary", options_.courier);
   courier_.emplace(begin("courier", line));
   example::await_line(*courier_, "listening", kDaemonPatience);
 }

@@ -2,6 +2,7 @@
 #include "hosts/namespaces.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -37,10 +38,16 @@ pid_t fork_child() {
   return child;
 }
 
-// The child of a process in an outer namespace: its parent has no number here while it lives.
-void die_with_outer_parent() {
+Fd pidfd_of(pid_t process) {
+  return Fd(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+}
+
+// The child of a process in an outer namespace: getppid() is 0 whether that lives or not. `parent`:
+// its pidfd, which is readable once it has ended.
+void die_with_outer_parent(int parent) {
   (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != 0) ::_exit(EXIT_FAILURE);
+  pollfd gone{parent, POLLIN, 0};
+  if (::poll(&gone, 1, 0) != 0) ::_exit(EXIT_FAILURE);
 }
 
 int end_as(pid_t child) {
@@ -69,13 +76,14 @@ void hide_other_hosts(const std::filesystem::path& folder) {
 // Its number in its own namespace is 1: only SIGKILL from outside ends it, and then the kernel
 // kills all others.
 [[noreturn]] void be_the_first(const std::string& name, const std::filesystem::path& folder,
-                               int ready) {
-  die_with_outer_parent();
+                               int parent, int ready) {
+  die_with_outer_parent(parent);
   check(::sethostname(name.data(), name.size()), "sethostname");
   hide_other_hosts(folder);
   (void)std::signal(SIGCHLD, SIG_IGN);                    // who loses its parent is reaped here
   if (::write(ready, "", 1) != 1) ::_exit(EXIT_FAILURE);  // the caller has been killed meanwhile
   ::close(ready);
+  ::close(parent);
   for (;;) ::pause();
 }
 
@@ -95,9 +103,11 @@ int become_host(const std::string& name, const std::filesystem::path& folder) {
   std::array<int, 2> ends{};
   check(::pipe2(ends.data(), O_CLOEXEC), "pipe2");
   Fd read(ends[0]), write(ends[1]);
+  const Fd self = pidfd_of(::getpid());
+  check(self.get(), "pidfd_open");
   check(::unshare(kNamespaces), "namespaces of its own (unshare, as root)");
   const pid_t first = fork_child();
-  if (first == 0) be_the_first(name, folder, write.get());
+  if (first == 0) be_the_first(name, folder, self.get(), write.get());
   write.reset();
   char byte = 0;
   if (::read(read.get(), &byte, 1) == 1)
@@ -106,9 +116,10 @@ int become_host(const std::string& name, const std::filesystem::path& folder) {
 }
 
 void enter_host(pid_t first) {
-  const Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, first, 0)));
-  check(pidfd.get(), "the host has ended");
-  check(::setns(pidfd.get(), kNamespaces), "setns");
+  const Fd host = pidfd_of(first), self = pidfd_of(::getpid());
+  check(host.get(), "the host has ended");
+  check(self.get(), "pidfd_open");
+  check(::setns(host.get(), kNamespaces), "setns");
   sigset_t term, before;
   ::sigemptyset(&term);
   ::sigaddset(&term, SIGTERM);
@@ -122,7 +133,7 @@ void enter_host(pid_t first) {
     ::_exit(end_as(child_in_host));
   }
   (void)::sigprocmask(SIG_SETMASK, &before, nullptr);
-  die_with_outer_parent();
+  die_with_outer_parent(self.get());
 }
 
 }  // namespace aqua::pipeline

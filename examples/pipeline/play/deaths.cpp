@@ -44,9 +44,11 @@ void Processes::look() {
   }
 }
 
-bool Processes::was_killed(Process& process) {
+bool Processes::was_killed(Process& process) const {
   const auto status = process.child.wait(kAtOnce);
   if (!status) return false;
+  // It reaches nobody, and may have ended by an error for that reason.
+  if (is_cut_off(process)) return true;
   // By somebody; who ends by an error or a crash of its own is not replaced.
   if (!WIFSIGNALED(*status) || WTERMSIG(*status) != SIGKILL) example::throw_ended(process.child);
   return true;

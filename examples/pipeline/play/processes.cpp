@@ -123,6 +123,8 @@ bool Processes::adopts(const GroupNews& news) {
   }
   // One that has died already: the group has not heard of it yet.
   if (std::ranges::find(seats, std::string()) != seats.end()) return false;
+  // look() may have come before the term began.
+  if (!times_.noticed) times_.noticed = group_.began_after(term_).value_or(Clock::now());
   term_ = news.term;
   runs_ = news.state == GroupState::running;
   seats_ = std::move(seats);

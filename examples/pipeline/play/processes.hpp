@@ -104,8 +104,8 @@ class Processes {
   [[nodiscard]] Process* seated(std::size_t seat);
   [[nodiscard]] std::size_t last() const { return seats_.size() - shape_.ranks; }
   void look();
-  // Throws Failure for who has ended by itself.
-  [[nodiscard]] static bool was_killed(Process& process);
+  // Throws Failure for who has ended by itself, except on a host that is lost.
+  [[nodiscard]] bool was_killed(Process& process) const;
   void bury_and_replace(const GroupNews& news, std::vector<Sampled>& said);
   // One that had a rank has ended.
   void lost_a_rank();

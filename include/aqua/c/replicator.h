@@ -126,12 +126,13 @@ typedef struct aqua_written_tokens {
 #define AQUA_MAX_SAMPLER_BYTES 4096
 
 /* The work posted to `stream` so far has written KV of these tokens. Copies it behind that work:
- * in this call, or in a later _step() or _flush(), whose stream is then behind it. The ticket,
- * which may be NULL where nobody will ask, is of the copies that this call has posted. After
- * _finish() or _without_blocks() none are posted any more: work behind those on their streams may
- * write the blocks at once. KV from `first` on that was there before is no more: positions are
+ * in this call, or in a later _step() or _flush(), whose stream the caller has ordered behind it.
+ * The ticket, which may be NULL where nobody will ask, is of the copies that this call has posted.
+ * After _finish() or _without_blocks() none are posted any more: work behind those on their streams
+ * may write the blocks at once. KV from `first` on that was there before is no more: positions are
  * computed again after a recovery. Where something cannot be copied this is no error: the status
- * tells. invalid_argument  no ids; tokens missing before `first`; blocks that have no room for all
+ * tells.
+ *   invalid_argument  no ids; tokens missing before `first`; blocks that have no room for all
  *                     tokens, or are none of the layout's; a sequence named twice; more sequences
  *                     than the layout has blocks; more than AQUA_MAX_SAMPLER_BYTES of state.
  *                     Nothing has changed */

@@ -130,11 +130,11 @@ class AQUA_API Replicator {
   ~Replicator();
 
   // The work posted to `stream` so far has written KV of these tokens. Copies it behind that work:
-  // in this call, or in a later step() or flush(), whose stream is then behind it (pack_steps). The
-  // ticket is of the copies that this call has posted. After finish() or without_blocks() none are
-  // posted any more: work behind those on their streams may write the blocks at once. KV from
-  // `first` on that was there before is no more: positions are computed again after a recovery.
-  // Where something cannot be copied this is no error: status() tells.
+  // in this call, or in a later step() or flush(), whose stream the caller has ordered behind it
+  // (pack_steps). The ticket is of the copies that this call has posted. After finish() or
+  // without_blocks() none are posted any more: work behind those on their streams may write the
+  // blocks at once. KV from `first` on that was there before is no more: positions are computed
+  // again after a recovery. Where something cannot be copied this is no error: status() tells.
   //   invalid_argument  no ids; tokens missing before `first`; blocks that have no room for all
   //                     tokens, or are none of the layout's; a sequence named twice; a state too
   //                     long. Nothing has changed.

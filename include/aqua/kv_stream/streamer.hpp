@@ -93,13 +93,12 @@ class AQUA_API StreamOut {
   // Of a sequence that has no blocks yet: as StreamOutOptions::blocks, which all of its tokens fit.
   //   invalid_argument     blocks that are none, or too few
   //   failed_precondition  it has blocks
+  //   cancelled            it was taken back
   [[nodiscard]] Result<void> set_blocks(BlockList blocks);
   // The layer's keys and values of all tokens are written by the work posted to `stream` so far.
   // Copies them behind it. Each layer once, in any order; counted as the layout does.
   //   invalid_argument     no such layer, or it was given before; or a stream that is none
-  //   failed_precondition  not ready(), finish() was called, or the stream is captured; or it has
-  //   no
-  //                        blocks
+  //   failed_precondition  not ready(), no blocks, finish() was called, or the stream is captured
   // Any other error: it cannot be streamed any more, and where a part of the layer could not be
   // copied it is taken back, as by cancel().
   [[nodiscard]] Result<void> layer(unsigned layer, Stream stream);

@@ -150,11 +150,12 @@ class Replicator(Locked):
 
     def step(self, written: Sequence[WrittenTokens], stream: Stream = 0) -> Ticket:
         """The work posted to `stream` so far has written KV of these tokens; copies it behind that work:
-        in this call, or in a later step() or flush(), whose stream is then behind it. The ticket is
-        of the copies that this call has posted. After finish() or without_blocks() none are posted
-        any more: work behind those may write the blocks at once. KV from `first` on that was there before is no more. Where something
-        cannot be copied this is no error: status() tells. INVALID_ARGUMENT, and nothing has changed:
-        no ids, tokens missing before `first`, blocks without room, a sequence named twice."""
+        in this call, or in a later step() or flush(), whose stream the caller has ordered behind
+        it. The ticket is of the copies that this call has posted. After finish() or without_blocks()
+        none are posted any more: work behind those may write the blocks at once. KV from `first` on
+        that was there before is no more. Where something cannot be copied this is no error: status()
+        tells. INVALID_ARGUMENT, and nothing has changed: no ids, tokens missing before `first`,
+        blocks without room, a sequence named twice."""
         kept: List[object] = []
         rows = []
         for each in written:

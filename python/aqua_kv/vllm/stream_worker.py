@@ -52,6 +52,7 @@ class Sender:
             self._outgoing[ask.request] = _Outgoing(out)
         for send in sends:
             try:
+                # As the same attempt: other ranks may have begun it, and attempts never mix.
                 if send.request not in self._outgoing:
                     self._outgoing[send.request] = _Outgoing(
                         self._streamer.stream_out(send.sequence, (), self._to, tokens=send.tokens)

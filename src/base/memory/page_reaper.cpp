@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <system_error>
 #include <utility>
 
 #include "base/step.hpp"
@@ -15,7 +14,7 @@ PageReaper::PageReaper(const PageReaperOptions& options) : niceness_(options.nic
   threads_.reserve(options.threads);
   try {
     while (threads_.size() < options.threads) threads_.emplace_back([this] { run(); });
-  } catch (const std::system_error&) {
+  } catch (...) {  // std::thread allocates, too
     if (threads_.empty()) throw;
   }
 }

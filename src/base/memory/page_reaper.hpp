@@ -25,7 +25,7 @@ class PageReaper {
  public:
   using Closed = std::function<void()>;
 
-  // Throws std::system_error when not one thread can be had.
+  // Throws std::system_error, or std::bad_alloc, when not one thread can be had.
   explicit PageReaper(const PageReaperOptions& options = {});
   ~PageReaper();
   PageReaper(const PageReaper&) = delete;
