@@ -53,7 +53,7 @@ TEST_F(Simulate, WritesTheFilesThatAreAskedFor) {
   EXPECT_NE(table->find("las+aqua"), std::string::npos);
   EXPECT_NE(content(path("r.csv")).find("las+aqua,39,"), std::string::npos);
   EXPECT_NE(content(path("r.html")).find("</html>"), std::string::npos);
-  (void)fails({"--csv", path("no/such/folder.csv")}, Code::permission_denied);
+  (void)fails({"--csv", path("no/such/folder.csv")}, Code::not_found);
 }
 
 TEST_F(Simulate, SweepsAndTakesWorkloadsAndSeeds) {
@@ -277,7 +277,7 @@ TEST_F(Simulate, APackersOptionsAreChecked) {
   says({"--pack", "bf,"}, "--pack");
   says({"--pack", "bf", "--free-moves", "--moves", "kv"}, "--free-moves");
   says({"--pack", "bf", "--lent-gb", "3"}, "--lent-gb");
-  (void)fails({"--pack", "bf", "--placements", path("no/such/file")}, Code::permission_denied);
+  (void)fails({"--pack", "bf", "--placements", path("no/such/file")}, Code::not_found);
   says({"--pack", "bf", "--compare", "fcfs"}, "without --compare");
   says({"--pack", "bf", "--workload", "pipeline"}, "--pack");
 }

@@ -79,7 +79,7 @@ TEST_F(SimulatePipeline, TheTimelineHasALaneForEachStageWithoutOverlap) {
   }
   EXPECT_EQ(lanes, 4U);
   EXPECT_EQ(end.size(), 4U);
-  (void)fails({"--timeline", path("no/such/folder.json")}, Code::permission_denied);
+  (void)fails({"--timeline", path("no/such/folder.json")}, Code::not_found);
 }
 
 TEST_F(SimulatePipeline, EarlyStopsMakeItSlowerAndReplacingAtOnceFaster) {
