@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 
+#include "tests/examples/fleet/death.hpp"
 #include "tests/examples/fleet/two_hosts.hpp"
 
 namespace aqua::fleet::test {
@@ -18,21 +19,6 @@ constexpr std::uint32_t kTokens = 300;
 
 Answer reference() {
   return reference_answer(prompt_of(7), 7, kTokens);
-}
-
-struct Death {
-  const char* who;  // "source", "destination"
-  const char* step;
-  int signal;
-};
-
-std::string name_of(const Death& death) {
-  return std::string(death.signal == SIGKILL ? "Killed" : "Stopped") + "_" + death.who + "_" +
-         death.step;
-}
-
-void PrintTo(const Death& death, std::ostream* out) {
-  *out << name_of(death);
 }
 
 class DeathBetweenServers : public ::testing::TestWithParam<Death> {};

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "tests/coordinator/daemon_process.hpp"
+#include "tests/examples/fleet/death.hpp"
 #include "tests/examples/fleet/four_engines.hpp"
 #include "tests/examples/fleet/one_move.hpp"
 
@@ -19,23 +20,6 @@ namespace {
 
 using aqua::testing::DaemonProcess;
 using router::test::becomes;
-
-struct Death {
-  const char* who;  // "source", "destination"
-  const char* step;
-  int signal;
-  // Where the destination is stopped before: only then does the source come to its step.
-  const char* destination_stops = "";
-};
-
-std::string name_of(const Death& death) {
-  return std::string(death.signal == SIGKILL ? "Killed" : "Stopped") + "_" + death.who + "_" +
-         death.step;
-}
-
-void PrintTo(const Death& death, std::ostream* out) {
-  *out << name_of(death);
-}
 
 class DeathInAMove : public ::testing::TestWithParam<Death> {};
 

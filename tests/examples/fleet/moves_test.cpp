@@ -58,13 +58,7 @@ TEST(FleetMoves, BetweenPoolsTokensMove) {
   const FleetEngine b(keeper, "engine-b", {"--iteration-ms", "10", "--pool", "other"});
   const RouterProcess router({a.url(), b.url()});
   const auto prompt = prompt_of(5);
-  bool moved = false;
-  const Answer answer =
-      ask(router.url(), request_of(prompt, 5, 200), "/v1/completions", [&](const Answer& so_far) {
-        if (so_far.ids.size() < 20 || std::exchange(moved, true)) return true;
-        EXPECT_TRUE(move_the_only_one(router));
-        return true;
-      });
+  const Answer answer = ask_and_move(router, prompt, 5, 200);
   EXPECT_EQ(answer, reference_answer(prompt, 5, 200));
   EXPECT_EQ(moves_done(router, "tokens"), 1);
   EXPECT_EQ(moves_done(router, "kv"), 0);

@@ -160,6 +160,17 @@ bool move_the_only_one(const RouterProcess& router, bool by_tokens) {
   return router.order("/admin/v1/requests/" + name + "/move", body.dump()) == 200;
 }
 
+Answer ask_and_move(const RouterProcess& router, const std::vector<std::uint32_t>& prompt,
+                    std::uint32_t seed, std::uint32_t tokens) {
+  bool moved = false;
+  return router::test::ask(router.url(), router::test::request_of(prompt, seed, tokens),
+                           "/v1/completions", [&](const Answer& so_far) {
+                             if (so_far.ids.size() < 20 || std::exchange(moved, true)) return true;
+                             EXPECT_TRUE(move_the_only_one(router));
+                             return true;
+                           });
+}
+
 void move_around(const RouterProcess& router, std::mt19937& random, std::size_t engines,
                  bool by_tokens) {
   const Json all = router.get("/admin/v1/requests");

@@ -118,6 +118,10 @@ class Clients {
 [[nodiscard]] std::vector<std::uint32_t> prompt_of(std::uint32_t question);
 // Orders the only request to the other one of engines a and b. False: the router has answered it.
 bool move_the_only_one(const RouterProcess& router, bool by_tokens = false);
+// The answer to a prompt, whose request is ordered to the other engine once it has 20 tokens.
+[[nodiscard]] Answer ask_and_move(const RouterProcess& router,
+                                  const std::vector<std::uint32_t>& prompt, std::uint32_t seed,
+                                  std::uint32_t tokens);
 // Orders each request that is there to some other engine; by tokens: all of them.
 void move_around(const RouterProcess& router, std::mt19937& random, std::size_t engines,
                  bool by_tokens);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tests/coordinator/daemon_process.hpp"
+#include "tests/examples/fleet/death.hpp"
 #include "tests/examples/fleet/four_engines.hpp"
 #include "tests/examples/fleet/one_move.hpp"
 
@@ -20,10 +21,6 @@ using aqua::testing::DaemonProcess;
 using router::test::ask;
 using router::test::request_of;
 
-std::string name_of(const char* who, const char* step, int signal) {
-  return std::string(signal == SIGKILL ? "Killed_" : "Stopped_") + who + "_" + step;
-}
-
 void expect_nothing_left(const Keeper& keeper, const RouterProcess& router, const FleetEngine& a,
                          const FleetEngine& b) {
   EXPECT_TRUE(becomes([&] { return a.holds_nothing() && b.holds_nothing(); }));
@@ -33,20 +30,12 @@ void expect_nothing_left(const Keeper& keeper, const RouterProcess& router, cons
 
 // --- the coordinator, in a move by KV ------------------------------------------------------------
 
-struct CoordinatorDeath {
-  const char* side;  // "source", "destination": whose step it is
-  const char* step;
-  int signal;
-};
-void PrintTo(const CoordinatorDeath& death, std::ostream* out) {
-  *out << name_of(death.side, death.step, death.signal);
-}
-
-class DeathOfTheCoordinatorInAMove : public ::testing::TestWithParam<CoordinatorDeath> {};
+// `who`: the side whose step it is.
+class DeathOfTheCoordinatorInAMove : public ::testing::TestWithParam<Death> {};
 
 TEST_P(DeathOfTheCoordinatorInAMove, ChangesNothing) {
-  const CoordinatorDeath& death = GetParam();
-  const bool source = death.side == std::string("source");
+  const Death& death = GetParam();
+  const bool source = death.who == std::string("source");
   DaemonProcess coordinator;
   const auto line = [&](bool stops) {
     auto arguments = stops ? armed(death.step, SIGSTOP) : kPace;
@@ -79,7 +68,6 @@ TEST_P(DeathOfTheCoordinatorInAMove, ChangesNothing) {
   expect_right_though_it_moves(router, {"b"});
 }
 
-template <typename Death>
 std::vector<Death> each_way(const std::vector<std::pair<const char*, const char*>>& places) {
   std::vector<Death> all;
   for (const int signal : {SIGKILL, SIGSTOP}) {
@@ -88,37 +76,26 @@ std::vector<Death> each_way(const std::vector<std::pair<const char*, const char*
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    At, DeathOfTheCoordinatorInAMove,
-    ::testing::ValuesIn(each_way<CoordinatorDeath>({{"source", "reserved"},
-                                                    {"source", "copied"},
-                                                    {"source", "held"},
-                                                    {"source", "handed"},
-                                                    {"source", "asking"},
-                                                    {"destination", "room"},
-                                                    {"destination", "taken"},
-                                                    {"destination", "landed"},
-                                                    {"destination", "confirmed"},
-                                                    {"destination", "granted"}})),
-    [](const auto& death) {
-      return name_of(death.param.side, death.param.step, death.param.signal);
-    });
+INSTANTIATE_TEST_SUITE_P(At, DeathOfTheCoordinatorInAMove,
+                         ::testing::ValuesIn(each_way({{"source", "reserved"},
+                                                       {"source", "copied"},
+                                                       {"source", "held"},
+                                                       {"source", "handed"},
+                                                       {"source", "asking"},
+                                                       {"destination", "room"},
+                                                       {"destination", "taken"},
+                                                       {"destination", "landed"},
+                                                       {"destination", "confirmed"},
+                                                       {"destination", "granted"}})),
+                         [](const auto& death) { return name_of(death.param); });
 
 // --- source and destination, in a move by tokens -------------------------------------------------
 
-struct TokensDeath {
-  const char* who;   // "source", "destination"
-  const char* step;  // of the router, which stops there
-  int signal;
-};
-void PrintTo(const TokensDeath& death, std::ostream* out) {
-  *out << name_of(death.who, death.step, death.signal);
-}
-
-class DeathInAMoveByTokens : public ::testing::TestWithParam<TokensDeath> {};
+// `step`: of the router, which stops there.
+class DeathInAMoveByTokens : public ::testing::TestWithParam<Death> {};
 
 TEST_P(DeathInAMoveByTokens, NoTokenIsLostOrDoubledAndNothingIsLeft) {
-  const TokensDeath& death = GetParam();
+  const Death& death = GetParam();
   const Keeper keeper;
   FleetEngine a(keeper, "a", kPace), b(keeper, "b", kPace);
   const RouterProcess router =
@@ -155,15 +132,13 @@ TEST_P(DeathInAMoveByTokens, NoTokenIsLostOrDoubledAndNothingIsLeft) {
 }
 
 INSTANTIATE_TEST_SUITE_P(At, DeathInAMoveByTokens,
-                         ::testing::ValuesIn(each_way<TokensDeath>({{"source", "warm"},
-                                                                    {"source", "go_on"},
-                                                                    {"source", "take_over"},
-                                                                    {"destination", "warm"},
-                                                                    {"destination", "go_on"},
-                                                                    {"destination", "take_over"}})),
-                         [](const auto& death) {
-                           return name_of(death.param.who, death.param.step, death.param.signal);
-                         });
+                         ::testing::ValuesIn(each_way({{"source", "warm"},
+                                                       {"source", "go_on"},
+                                                       {"source", "take_over"},
+                                                       {"destination", "warm"},
+                                                       {"destination", "go_on"},
+                                                       {"destination", "take_over"}})),
+                         [](const auto& death) { return name_of(death.param); });
 
 }  // namespace
 }  // namespace aqua::fleet::test

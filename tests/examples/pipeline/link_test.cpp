@@ -35,6 +35,17 @@ class ListenerWithOrders : public ::testing::Test {
     ASSERT_TRUE(example::write_line(write_.get(), message));
   }
 
+  // Whoever connects to the listener there is taken, and what it sends arrives.
+  void expect_taken(const std::string& address) {
+    Link there = Link::connect("it", address);
+    Link here = listener_->accept(*orders_);
+    const int sent = 7;
+    there.send_values(std::span(&sent, 1));
+    int got = 0;
+    here.receive_values(std::span(&got, 1));
+    EXPECT_EQ(got, sent);
+  }
+
   const std::filesystem::path socket_ = std::filesystem::path(::testing::TempDir()) /
                                         ("listener-" + std::to_string(::getpid()) + ".sock");
   example::Fd read_{}, write_{};
@@ -43,26 +54,14 @@ class ListenerWithOrders : public ::testing::Test {
 };
 
 TEST_F(ListenerWithOrders, TakesWhoConnects) {
-  Link there = Link::connect("it", socket_);
-  Link here = listener_->accept(*orders_);
-  const int sent = 7;
-  there.send_values(std::span(&sent, 1));
-  int got = 0;
-  here.receive_values(std::span(&got, 1));
-  EXPECT_EQ(got, sent);
+  expect_taken(socket_);
 }
 
 TEST_F(ListenerWithOrders, OfANetworkSaysItsPortAndTakesWhoConnectsThere) {
   listener_.emplace("127.0.0.1:0");
   EXPECT_TRUE(listener_->address().starts_with("127.0.0.1:"));
   EXPECT_FALSE(listener_->address().ends_with(":0"));
-  Link there = Link::connect("it", listener_->address());
-  Link here = listener_->accept(*orders_);
-  const int sent = 7;
-  there.send_values(std::span(&sent, 1));
-  int got = 0;
-  here.receive_values(std::span(&got, 1));
-  EXPECT_EQ(got, sent);
+  expect_taken(listener_->address());
 }
 
 TEST_F(ListenerWithOrders, OfANetworkThatIsThereNoMoreIsNotReached) {
