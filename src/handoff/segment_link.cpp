@@ -137,6 +137,7 @@ Result<void> SegmentMember::reserve_first() {
       return !error_.of(segment_wire::Request(segment_wire::Reserve{}).index()).empty();
     }();
     if (!refused || reserved.error().code != Code::resource_exhausted) return reserved;
+    step("refused");
     // After a refusal the keeper signals when there is room again.
     AQUA_ASSIGN(const bool woken, keeper_.wait_for(link_->wake_event(), until));
     if (!woken || std::chrono::steady_clock::now() >= until) return reserved;

@@ -152,14 +152,16 @@ TEST_F(RefusedSegments, WhoOpensThemWaitsForRoomThatIsGivenUpMeanwhile) {
   keeper_.stop();
   keeper_.start({AQUA_KEEPER_PROGRAM, "--socket", keeper_.socket(), "--segment-bytes",
                  std::to_string(2 * kSegmentBytes)});
-  std::optional<Segments> first = open(ours_);  // all that one process may have
-  std::thread leaving([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    first.reset();
-  });
+  static std::optional<Segments> first;
+  first = open(ours_);  // all that one process may have
+  step_hook = [](const char* name) {
+    if (name == std::string_view("refused")) first.reset();
+  };
   const auto second = Segments::open(
       theirs_.runtime(), {.segment_bytes = kSegmentBytes, .ready = 1, .keeper = keeper_.socket()});
-  leaving.join();
+  step_hook = nullptr;
+  EXPECT_FALSE(first) << "it has been refused once";
+  first.reset();
   EXPECT_TRUE(second.ok()) << second.error().message;
 }
 
