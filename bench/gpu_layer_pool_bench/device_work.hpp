@@ -29,7 +29,7 @@ class DeviceWork {
   DeviceWork& operator=(const DeviceWork&) = delete;
 
   [[nodiscard]] virtual aqua::Stream stream() const = 0;
-  // Of all kernels that are posted from now on.
+  // Sets the work of all kernels that are posted from now on.
   virtual void load(const LayerWork& step) = 0;
   virtual void launch(std::uint32_t layer, std::span<std::byte* const> planes,
                       std::size_t block_bytes) = 0;

@@ -30,8 +30,8 @@ class SwapEngine {
   void capture_layers();  // from now on steps replay them
   // Reads all blocks that were written, and then writes `writes`. Waits for nothing.
   void post(const BlockNumbers& writes);
-  // Of a step that writes the last block of two sequences, of so many posted in a row: seconds of
-  // the device, and of this thread's processor in the pool's calls.
+  // Seconds of one step, a mean over many posted in a row, each of which writes the last block of
+  // two sequences: of the device, and of this thread's processor in the pool's calls.
   struct Seconds {
     double device = 0;
     double calls = 0;

@@ -143,7 +143,8 @@ struct Options {
 
 // nullptr: there is no such pipeline.
 [[nodiscard]] const PipelineShape* shape_of(const Options& options, const std::string& pipeline);
-// Of Options::kill, stop and cut. Throws Failure where one is wrong, or there is no such process.
+// The deaths, stops and cuts that Options::kill, stop and cut name. Throws Failure where one is
+// wrong, or there is no such process.
 [[nodiscard]] std::vector<Kill> kills(const Options& options);
 // What happens where the process of options.place gets to a named step, to it or to a daemon.
 [[nodiscard]] std::vector<AtStep> at_steps(const Options& options);

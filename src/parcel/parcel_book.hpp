@@ -208,7 +208,7 @@ class ParcelBook {
   // Numbers from now on are higher than this one.
   void number_after(std::uint64_t last) { last_ = std::max(last_, last); }
   [[nodiscard]] std::uint64_t last_number() const { return last_; }
-  // Of the parcels above `after`, the lowest first, at most so many.
+  // Numbers of the parcels above `after`, the lowest first, at most so many.
   [[nodiscard]] std::vector<std::uint64_t> numbers(std::uint64_t after = 0,
                                                    std::size_t most = kMostParcels) const;
   // nullptr: there is no such parcel.

@@ -123,7 +123,7 @@ class Segments {
   const std::size_t most_members_;
   const CheckGives check_gives_;
   const std::uint64_t most_bytes_;
-  // Of all memory that is there, ended or not; shared with what is being freed.
+  // Bytes of all memory that is there, ended or not; shared with what is being freed.
   const std::shared_ptr<std::atomic<std::uint64_t>> bytes_ =
       std::make_shared<std::atomic<std::uint64_t>>(0);
   const std::uint64_t which_;  // of the keepers that run here one after the other

@@ -39,7 +39,7 @@ class SlabRoom {
   [[nodiscard]] std::shared_ptr<const KeptSlab> share(KeptSlab slab, Closed closed);
 
   [[nodiscard]] std::size_t most() const { return most_; }
-  // Of slabs that close() has not closed yet.
+  // Bytes of slabs that close() has not closed yet.
   [[nodiscard]] std::uint64_t bytes_being_freed() const;
   // An eventfd, signalled when close() has closed a slab. Whoever polls it clears it.
   [[nodiscard]] int freed_event() const { return freed_.get(); }

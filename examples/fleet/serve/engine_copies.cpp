@@ -18,7 +18,8 @@ namespace {
 using example::must;
 using migration::DestinationState;
 
-// Of a copy that failed the carrier tells by the parcel's end.
+// Whether all have ended. A copy that failed counts as done: the carrier ends its parcel and says
+// so.
 bool are_done(const std::vector<Ticket>& copies) {
   return std::ranges::all_of(copies, [](const Ticket& copy) {
     const auto done = copy.done();

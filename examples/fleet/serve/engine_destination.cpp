@@ -79,7 +79,8 @@ void Engine::take_parcel(Parcel parcel) {
   if (!cache_.has_pool()) admit(parcel.from);  // it has used room that another may wait for
 }
 
-// Of a pool its giver is told as of one that was taken: it asks who is to speak, if it has to know.
+// Gives back a parcel that nobody here waits for. In a pool its giver hears the same as if it had
+// been taken: it asks who is to speak, if it has to know.
 void Engine::turn_away(std::uint64_t parcel) {
   Carrier& carrier = cache_.carrier();
   must(cache_.has_pool() ? carrier.finish(parcel, cache_.stream())

@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds kWakePatience{20'000};
 constexpr std::chrono::milliseconds kDeadline{2000};
 // A loan that is on its way to the coordinator can only be taken back once it is lent.
 constexpr std::chrono::milliseconds kAskAgain{20};
-// Of copies of KV nobody tells that they have ended.
+// How often copies of KV are looked at: nothing signals their end.
 constexpr std::chrono::milliseconds kGlance{1};
 
 }  // namespace

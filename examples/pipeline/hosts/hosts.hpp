@@ -21,7 +21,7 @@
 
 namespace aqua::pipeline {
 
-// Of one host's link to the others.
+// What went over one host's link to the others.
 struct HostTraffic {
   std::string name{};
   bool lost = false;

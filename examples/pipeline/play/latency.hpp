@@ -17,7 +17,7 @@ using Latencies = std::map<Word, double>;  // seconds, by sequence
 
 // 0 where there are none.
 [[nodiscard]] double mean_latency(const Latencies& all);
-// Of these sequences alone. None: there are no sequences, or one of them is not in `all`.
+// The mean of these sequences alone. None: there are no sequences, or one of them is not in `all`.
 [[nodiscard]] std::optional<double> mean_latency(const Latencies& all,
                                                  const std::set<Word>& sequences);
 

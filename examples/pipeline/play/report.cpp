@@ -62,7 +62,7 @@ json told(const std::optional<double>& seconds) {
   return seconds ? json(*seconds) : json();
 }
 
-// Of the requests that `disturbed` says were interrupted, as they ran here.
+// Mean latency in `run` of the requests that were interrupted in `disturbed`.
 std::optional<double> latency_of_interrupted(const Served& disturbed, const Served& run) {
   return mean_latency(run.latencies, disturbed.interrupted);
 }

@@ -144,8 +144,8 @@ AQUA_CALL aqua_error* aqua_streamer_stream_out(aqua_streamer streamer,
 /* *ready is 1 once all receivers have room: before that nothing can be streamed. Any error: it
  * cannot be streamed any more; stream it again as another attempt. */
 AQUA_CALL aqua_error* aqua_stream_out_ready(aqua_stream_out out, int* ready);
-/* Of a sequence that has no blocks yet: as aqua_stream_out_options.blocks, which all of its tokens
- * fit.
+/* Gives blocks to a sequence that was opened without: as aqua_stream_out_options.blocks, with room
+ * for all of its tokens.
  *   invalid_argument     blocks that are none, or too few
  *   failed_precondition  it has blocks
  *   cancelled            it was taken back */

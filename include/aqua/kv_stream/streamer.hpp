@@ -90,7 +90,8 @@ class AQUA_API StreamOut {
   // Whether all receivers have room: before that nothing can be streamed. Any error: it cannot be
   // streamed any more; stream it again as another attempt.
   [[nodiscard]] Result<bool> ready() const;
-  // Of a sequence that has no blocks yet: as StreamOutOptions::blocks, which all of its tokens fit.
+  // Gives blocks to a sequence that was opened without: as StreamOutOptions::blocks, with room for
+  // all of its tokens.
   //   invalid_argument     blocks that are none, or too few
   //   failed_precondition  it has blocks
   //   cancelled            it was taken back

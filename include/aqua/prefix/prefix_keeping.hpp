@@ -17,24 +17,27 @@
 namespace aqua {
 
 struct PrefixKeeping {
-  // Whose it is: one rank's of one engine, which another process takes on after it. 1 to 64
+  // Names one rank of one engine, whose cache another process takes on after it. 1 to 64
   // letters, digits, '-' and '_'. What lies under this name and is of another shape is dropped. Of
   // two that run at once under one name each drops what the other keeps; no byte of either is wrong
   // for it.
   std::string name{};
-  // Of model, adapter, dtype and this rank's part of the KV, 1 to 1,024 bytes. The sizes of blocks
-  // are added to it, and the layout that create() is given. With PrefixCopies it is given none: how
-  // the bytes lie in a tensor then belongs into this text. Bytes are never read into another shape.
+  // Names model, adapter, dtype and this rank's part of the KV, in 1 to 1,024 bytes. The sizes of
+  // blocks are added to it, and the layout that create() is given. With PrefixCopies it is given
+  // none: how the bytes lie in a tensor then belongs into this text. Bytes are never read into
+  // another shape.
   std::string shape{};
-  // Of segments with blocks, at the keeper: host memory, and as much of its disk. A prompt takes
-  // whole segments, so that less than segment_bytes keeps nothing. What finds no room is not kept.
-  // The list of the latest prompts takes a segment more, and two while it is written anew.
+  // The most bytes of segments with blocks at the keeper: host memory, and as much of its disk. A
+  // prompt takes whole segments, so that less than segment_bytes keeps nothing. What finds no room
+  // is not kept. The list of the latest prompts takes a segment more, and two while it is written
+  // anew.
   std::size_t max_bytes = std::size_t{4} << 30;
-  // Of a segment, into which blocks of one prompt go as far as it has room. One block at least. Two
-  // are kept ready, in memory of the keeper's.
+  // Size of a segment, into which blocks of one prompt go as far as it has room. One block at
+  // least. Two are kept ready, in memory of the keeper's.
   std::size_t segment_bytes = std::size_t{64} << 20;
-  // As SegmentsOptions::keeper. Where there are replicas or a mirror, one of the cache's own: a
-  // mirror copies what is kept here, and readers of replicas list and open it.
+  // The keeper's socket, as SegmentsOptions::keeper. Where there are replicas or a mirror let the
+  // cache have a keeper of its own: a mirror copies what is kept here, and readers of replicas list
+  // and open it.
   std::string keeper{};
   // How long create() may take to open what the keeper has. What is not open then is a miss.
   std::chrono::milliseconds patience{10'000};

@@ -29,7 +29,7 @@ End read_all(int fd, std::string& into) {
     into.append(buffer.data(), static_cast<std::size_t>(got));
   }
 }
-// Of etcd and of curl: a few kilobytes, which a socket takes.
+// Sends what etcd or curl said: a few kilobytes, which a socket takes at once.
 void write_all(int fd, std::string& from) {
   while (!from.empty()) {
     const ssize_t put = ::send(fd, from.data(), from.size(), MSG_NOSIGNAL);

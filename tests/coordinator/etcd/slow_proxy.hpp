@@ -22,7 +22,7 @@ class SlowProxy {
  public:
   enum class Holds : std::uint8_t { nothing, requests, replies };
 
-  // Of an etcd at "http://127.0.0.1:PORT".
+  // Stands before the etcd at this URL, "http://127.0.0.1:PORT".
   explicit SlowProxy(const std::string& url);
   ~SlowProxy();
   SlowProxy(const SlowProxy&) = delete;

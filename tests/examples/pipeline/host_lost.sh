@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Of three hosts one is lost at 70 % of all tokens: its link is cut, and all that runs on it ends. The coordinators of
+# One of three hosts is lost at 70 % of all tokens: its link is cut, and all that runs on it ends. The coordinators of
 # the others find that by its silence, and a process that stands by on the next host takes the lost rank and reads the
 # copies of its KV from the keeper beside it. Every answer is that of one process. The same with a host that is cut off
 # and lives on. Then AQUA_HOSTS_LOST rounds (2), in which a random host is lost or cut off at a random moment, with

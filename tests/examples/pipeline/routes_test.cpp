@@ -69,7 +69,7 @@ TEST(KvToSend, IsThatOfLayersWhoseStagesAreOnDifferentHosts) {
   request.prompt.assign(10, 7);
   Request short_one = request;
   short_one.answer_tokens = 1;  // ends where its prompt was computed
-  // Of 7 layers prefill has 4 and 3, decode 3, 2 and 2: layers 0 to 2 go from h0 to h2, layer 3
+  // Prefill has 4 and 3 of the 7 layers, decode 3, 2 and 2: layers 0 to 2 go from h0 to h2, layer 3
   // stays, layer 4 goes from h1 to h0, layers 5 and 6 stay.
   const std::uint64_t layer = 2 * 10 * 6 * 16;
   EXPECT_EQ(kv_to_send(on_three_hosts(), as_begun(), {request, short_one}),

@@ -16,7 +16,7 @@ assert [host["name"] for host in told["hosts"]] == ["h0", "h1", "h2"]
 for host in told["hosts"]:
     assert host["sent_bytes"] >= host["kv_to_send_bytes"], host
     print(host["name"], "has sent", host["sent_bytes"], "bytes, and had", host["kv_to_send_bytes"], "of KV to send")
-# Of 7 layers the first three cross from h0, and one from h1; keys and values, 6 heads of 16 bytes, of 200 tokens at least.
+# The first three of 7 layers cross from h0, and one from h1; keys and values, 6 heads of 16 bytes, of 200 tokens at least.
 assert told["hosts"][0]["kv_to_send_bytes"] >= 8 * 200 * 3 * 192, told["hosts"][0]
 assert told["hosts"][1]["kv_to_send_bytes"] >= 8 * 200 * 1 * 192, told["hosts"][1]
 END

@@ -39,7 +39,7 @@ class SweepsOfRequests : public ::testing::Test {
     return asked_;
   }
 
-  // Of a move within one pool.
+  // A move within one pool.
   static Sweeps::Name of(const std::string& request) { return {"p", "p", request}; }
 
   std::mutex mu_;

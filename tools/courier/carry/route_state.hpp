@@ -43,7 +43,7 @@ class RouteState {
     return behind_;
   }
 
-  // Of a parcel or a copy that goes to the other side: how many bytes are yet to be sent.
+  // Counts the bytes of a parcel or a copy that are yet to be sent to the other side.
   void begins_to_send(std::uint64_t bytes) {
     const MutexLock lock(mu_);
     left_ += bytes;

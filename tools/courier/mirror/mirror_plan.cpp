@@ -65,7 +65,8 @@ std::optional<Original> MirrorPlan::needless() const {
   }
   const auto found = std::ranges::find_if(held_, [&](const Original& original) {
     const Name name = name_of(original);
-    // Of two copies of what is kept, the one that is not known under this keeper's name.
+    // Where there are two copies of what is kept, the one that is not under this keeper's name
+    // goes.
     if (is_kept(name)) {
       return original.keeper != keeper_ && held_.contains({keeper_, name.first, name.second});
     }

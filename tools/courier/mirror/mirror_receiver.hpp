@@ -48,7 +48,7 @@ class MirrorReceiver {
   [[nodiscard]] Result<void> read(std::size_t bytes);
   [[nodiscard]] Result<void> land();
   [[nodiscard]] Result<void> refuse(std::uint64_t number, const Error& why);
-  // Of what is to be dropped, all that nobody reads.
+  // Drops those forgotten copies that nobody reads.
   [[nodiscard]] Result<void> drop_forgotten();
   void drop_incoming();
 

@@ -24,7 +24,7 @@ std::uint64_t take_key_number(std::string_view& text) {
   return number;
 }
 
-// Of another server's segment, whose numbers may be 0.
+// Reads which segment of another server it is a copy of; its numbers may be 0.
 SegmentOrigin take_origin(std::string_view rest) {
   SegmentOrigin origin;
   origin.keeper = take_key_number(rest);

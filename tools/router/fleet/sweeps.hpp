@@ -45,7 +45,7 @@ class Sweeps {
   Sweeps(const Sweeps&) = delete;
   Sweeps& operator=(const Sweeps&) = delete;
 
-  // Of a move from one pool to another, or within one.
+  // Names a move of a request from one pool to another, or within one.
   struct Name {
     std::string from{}, to{};  // pools
     std::string request{};

@@ -26,7 +26,8 @@ class ReplicatorSteps : public test::ReplicasFixture {
   [[nodiscard]] std::uint64_t copied_tokens() {
     return stage_.replicator().status().copied_bytes / ReplicaStage::kTokenBytes;
   }
-  // Of this sequence all is held, and restored it has each byte. Returns of how many pieces.
+  // Expects that all of this sequence is held, and that it has each byte once restored. Returns of
+  // how many pieces it is.
   std::size_t restored(std::uint64_t sequence, const Ids& ids) {
     const auto tokens = static_cast<std::uint32_t>(ids.size());
     stage_.await(sequence, tokens);
