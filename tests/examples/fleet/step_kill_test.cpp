@@ -66,6 +66,7 @@ TEST_P(DeathOfTheCoordinatorInAMove, ChangesNothing) {
   for (const char* engine : {"a", "b"})
     EXPECT_TRUE(becomes([&] { return router.engine(engine).at("state") == "up"; }));
   expect_right_though_it_moves(router, {"b"});
+  EXPECT_GE(moves_done(router, "kv"), 1) << router.get("/admin/v1/moves").dump();
 }
 
 std::vector<Death> each_way(const std::vector<std::pair<const char*, const char*>>& places) {

@@ -8,6 +8,7 @@ pipeline=$1 keeper=$2 courier=$3 certificates=$4
 skip() { echo "SKIPPED: $1"; exit 77; }
 [ -x /usr/bin/etcd ] || skip "no etcd here (Debian's etcd-server)"
 [ "$(id -u)" = 0 ] || skip "only root makes hosts"
+command -v ip >/dev/null || skip "no ip command (Debian's iproute2)"
 why=$(unshare --net --pid --ipc --uts --mount --fork ip link add name h0 type bridge 2>&1) || skip "no namespaces here: $why"
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT

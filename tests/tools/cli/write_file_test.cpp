@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/write_file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <filesystem>
 
 #include "base/read_file.hpp"
+#include "base/unique_fd.hpp"
 #include "tests/base/temp_dir.hpp"
 
 namespace aqua::tool {
@@ -33,12 +38,17 @@ TEST(WriteFile, NamesThePathAndTheReason) {
   EXPECT_FALSE(write_file(dir.path(), "").ok()) << "a folder";
 }
 
-TEST(WriteFile, ADeviceIsWrittenToAndNotReplaced) {
-  ASSERT_TRUE(check_writable("/dev/null").ok());
-  ASSERT_TRUE(write_file("/dev/null", "text").ok());
-  EXPECT_EQ(std::filesystem::status("/dev/null").type(), std::filesystem::file_type::character);
-  EXPECT_EQ(write_file("/dev/full", "text").error().code, Code::resource_exhausted);
-  EXPECT_EQ(std::filesystem::status("/dev/full").type(), std::filesystem::file_type::character);
+TEST(WriteFile, APipeIsWrittenToAndNotReplaced) {
+  const testing::TempDir dir;
+  const std::string pipe = dir.path() + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const UniqueFd end(::open(pipe.c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_TRUE(check_writable(pipe).ok());
+  ASSERT_TRUE(write_file(pipe, "text").ok());
+  std::array<char, 8> said{};
+  EXPECT_EQ(::read(end.get(), said.data(), said.size()), 4);
+  EXPECT_STREQ(said.data(), "text");
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
 }
 
 TEST(WriteFile, ALinkIsFollowedAndNotReplaced) {

@@ -40,7 +40,7 @@ TEST_F(KeptPrefixAtAPeer, AStoppedKeeperHoldsUpNeitherTheEngineNorAReclaim) {
   open_kept();
   store(0, 0);
   ASSERT_TRUE(cache_->write_behind(std::chrono::seconds(60)));
-  keeper_.process().signal(SIGSTOP);
+  keeper_.process().stop();
   for (unsigned i = 1; i < 12; ++i) store(i, i);
   EXPECT_FALSE(cache_->write_behind());
   EXPECT_GT(cache_->kept().waiting, 0U);
