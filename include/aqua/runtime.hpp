@@ -244,10 +244,10 @@ class AQUA_API Runtime {
                                      const KvRange& range, Stream stream, std::size_t offset = 0);
 
   // Moves the listed blocks between the engine's cache and these pages of a tensor, in any order;
-  // the other pages keep their bytes. Of a range, a token and a head keep their places within their
-  // page, and so do the bytes of all others: a step's token goes to where its sequence is kept.
-  // Never waits for a move of the tensor, so that pages may be written in every step of an engine:
-  // while it moves an offload writes both its old and its new place.
+  // the other pages keep their bytes. Each token and head of a range keeps its place within its
+  // page, and the bytes of all others stay as they are: a step's token goes to where its sequence
+  // is kept. Never waits for a move of the tensor, so that pages may be written in every step of an
+  // engine: while it moves an offload writes both its old and its new place.
   //   invalid_argument  also: pages past their count, or not as many as blocks
   //   unavailable       offload(): pins that were taken before the tensor moved are still held on
   //                     its old place. Said at once; call it again when they are released

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/deadline.hpp"
 #include "base/mutex.hpp"
 
 namespace aqua {
@@ -23,8 +24,7 @@ class News {
   }
   // Blocks until something was told since the last call. False: nothing was within `patience`.
   [[nodiscard]] bool wait(std::chrono::milliseconds patience) {
-    constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);  // no overflow
-    const auto deadline = std::chrono::steady_clock::now() + std::min(patience, kLongest);
+    const auto deadline = deadline_after(patience);
     const MutexLock lock(mu_);
     while (told_ == seen_) {
       if (!came_.wait_until(mu_, deadline)) break;

@@ -11,7 +11,7 @@
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
 #include "base/internals.hpp"
-#include "base/memfd.hpp"
+#include "base/memory/memfd.hpp"
 #include "base/mutex.hpp"
 #include "base/trace_range.hpp"
 #include "base/try.hpp"

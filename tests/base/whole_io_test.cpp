@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/memfd.hpp"
+#include "base/memory/memfd.hpp"
 
 namespace aqua {
 namespace {

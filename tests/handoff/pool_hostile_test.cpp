@@ -13,7 +13,7 @@
 
 #include "aqua/handoff/pools.hpp"
 #include "aqua/published_memory.hpp"
-#include "base/memfd.hpp"
+#include "base/memory/memfd.hpp"
 #include "base/socket/unix_socket.hpp"
 #include "keeper_client/pool_client.hpp"
 #include "tests/base/code_of.hpp"

@@ -17,7 +17,7 @@
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
-#include "base/memfd.hpp"
+#include "base/memory/memfd.hpp"
 #include "base/shallow_json.hpp"
 #include "base/step.hpp"
 #include "base/try.hpp"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/concat.hpp"
-#include "base/memfd.hpp"
+#include "base/memory/memfd.hpp"
 #include "base/try.hpp"
 
 namespace aqua::keeper {

@@ -12,7 +12,7 @@
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
-#include "base/memfd.hpp"
+#include "base/memory/memfd.hpp"
 #include "base/try.hpp"
 #include "base/wake_event.hpp"
 

@@ -83,9 +83,6 @@ class Loopback:
     def __init__(self):
         self.ports = [free_port() for _ in range(HOSTS)]
 
-    def remove(self):
-        pass
-
     def within(self, host):
         return ()
 
@@ -132,7 +129,8 @@ class Hosts:
                                       setup.build / "tools/keeper/aqua-keeper", "--socket", self.keeper(host)))
             while "listening" not in keeper.line():
                 pass
-        self.couriers = [self.courier(host) for host in range(HOSTS)]
+        for host in range(HOSTS):
+            self.courier(host)
         show(f"two servers, each with a keeper and a courier: {kind}")
 
     def keeper(self, host):
@@ -141,10 +139,9 @@ class Hosts:
     def courier(self, host):
         config = self.setup.at / f"courier-{host}.json"
         config.write_text(json.dumps(self.config(host)))
-        courier = self.setup.keep(Child(f"courier of h{host}", *self.network.within(host),
-                                        self.setup.build / "tools/courier/aqua-courier", "--config", config,
-                                        log=self.setup.at / f"courier-{host}.log"))
-        return courier
+        self.setup.keep(Child(f"courier of h{host}", *self.network.within(host),
+                              self.setup.build / "tools/courier/aqua-courier", "--config", config,
+                              log=self.setup.at / f"courier-{host}.log"))
 
     def config(self, host):
         other = 1 - host
@@ -164,7 +161,7 @@ class Hosts:
         return self.network.within(host_of(letter))
 
     def words(self, letter):
-        """Of an engine's command line."""
+        """What an engine's command line has beside the rest."""
         host = host_of(letter)
         letters = next(letters for letters in POOLS.values() if letter in letters)
         reached = [word for other in letters if host_of(other) != host for word in ("--reaches", other)]

@@ -57,9 +57,9 @@ class Watch(Sampler):
         show(what)
         self.marks.append([self.now(), what])
 
-    def cause(self, name, engine):
+    def cause(self, name, engine, last):
         """Of the request's move there, if one was done: an engine that dies has its requests continued without."""
-        for move in self.router.last_moves():
+        for move in last:
             is_new = move["number"] > self.told.get(name, 0)
             if is_new and move["request"] == name and move["to"] == engine and move["end"] == "done":
                 self.told[name] = move["number"]
@@ -68,18 +68,19 @@ class Watch(Sampler):
 
     def look(self):
         now, held = self.now(), collections.Counter()
-        for request in self.router.requests():
+        requests, last = self.router.requests(), self.router.last_moves()
+        self.ended |= {move["number"]: move for move in last}
+        for request in requests:
             name, engine = request["name"], request["engine"]
             if not engine:
                 continue
             held[engine] += 1
             before, self.at[name] = self.at.get(name), engine
             if before and before != engine:
-                why = self.cause(name, engine)
+                why = self.cause(name, engine, last)
                 self.moved.append([now, name, before, engine, request["tokens"], why])
                 show(f"{name[:13]} {before} -> {engine} at {request['tokens']} tokens: {why}")
         self.samples.append([now, dict(held)])
-        self.ended |= {move["number"]: move for move in self.router.last_moves()}
 
 
 class EnginesInUse(Sampler):

@@ -19,11 +19,11 @@ constexpr const char* kBridge = "hosts0";
 constexpr const char* kNetwork = "10.99.8.";
 constexpr unsigned kOwn = 254;
 
-std::string link_of(unsigned host) {
+}  // namespace
+
+std::string host_name(unsigned host) {
   return "h" + std::to_string(host);
 }
-
-}  // namespace
 
 std::string Bridge::address_of(unsigned host) {
   return kNetwork + std::to_string(host + 1);
@@ -41,7 +41,7 @@ Bridge::Bridge(const std::filesystem::path& directory) : directory_(directory) {
 
 Bridge::~Bridge() {
   std::string links = std::string(kBridge);
-  for (const unsigned host : attached_) links += " " + link_of(host);
+  for (const unsigned host : attached_) links += " " + host_name(host);
   // A link whose host has ended may be gone already.
   const std::string all = "for one in " + links + "; do ip link delete $one 2>/dev/null; done";
   ChildProcess child("ip", {"/bin/sh", "-c", all});
@@ -49,7 +49,7 @@ Bridge::~Bridge() {
 }
 
 void Bridge::attach(unsigned host, pid_t first) {
-  const std::string link = link_of(host);
+  const std::string link = host_name(host);
   ip({"link add name " + link + " type veth peer name eth0 netns " + std::to_string(first),
       "link set " + link + " master " + kBridge, "link set " + link + " up"});
   attached_.push_back(host);
@@ -58,7 +58,7 @@ void Bridge::attach(unsigned host, pid_t first) {
 }
 
 void Bridge::cut(unsigned host) {
-  ip({"link set " + link_of(host) + " down"});
+  ip({"link set " + host_name(host) + " down"});
   cut_[host] = counters(host);
 }
 
@@ -69,7 +69,7 @@ Bridge::Counters Bridge::counters(unsigned host) const {
   std::ifstream table("/proc/self/net/dev");
   for (std::string line; std::getline(table, line);) {
     const std::size_t colon = line.find(':'), name = line.find_first_not_of(' ');
-    if (colon == std::string::npos || line.substr(name, colon - name) != link_of(host)) continue;
+    if (colon == std::string::npos || line.substr(name, colon - name) != host_name(host)) continue;
     std::istringstream columns(line.substr(colon + 1));
     Counters read;
     columns >> read.sent;
@@ -78,16 +78,15 @@ Bridge::Counters Bridge::counters(unsigned host) const {
     columns >> read.received;
     return read;
   }
-  throw Failure("no counters of " + link_of(host));
+  throw Failure("no counters of " + host_name(host));
 }
 
 void Bridge::ip(const std::vector<std::string>& lines, pid_t in) const {
   const std::filesystem::path file = directory_ / "ip.batch";
-  std::ofstream(file) << [&] {
-    std::string all;
-    for (const std::string& line : lines) all += line + "\n";
-    return all;
-  }();
+  {
+    std::ofstream batch(file);
+    for (const std::string& each : lines) batch << each << '\n';
+  }
   std::vector<std::string> line{"/usr/bin/env"};
   if (in != 0)
     line.insert(line.end(), {"nsenter", "--net=/proc/" + std::to_string(in) + "/ns/net"});

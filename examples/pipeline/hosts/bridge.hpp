@@ -15,6 +15,9 @@
 
 namespace aqua::pipeline {
 
+// "h2": the name of a host, and of its link on the bridge.
+[[nodiscard]] std::string host_name(unsigned host);
+
 class Bridge {
  public:
   // Files for `ip` are written to `directory`. This process has left the machine's network.

@@ -37,8 +37,7 @@ std::string ready_in(const std::filesystem::path& folder) {
 std::string etcd_members(unsigned hosts) {
   std::string all;
   for (unsigned host = 0; host < hosts; ++host) {
-    all += (all.empty() ? "h" : ",h") + std::to_string(host) + "=" +
-           url(Bridge::address_of(host), kPeers);
+    all += (all.empty() ? "" : ",") + host_name(host) + "=" + url(Bridge::address_of(host), kPeers);
   }
   return all;
 }

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <csignal>
 #include <fstream>
-#include <utility>
 
 #include "hosts/bridge.hpp"
 #include "hosts/routes.hpp"
@@ -44,7 +43,7 @@ ChildProcess begin_namespaces(const std::string& name, const std::filesystem::pa
 
 Host::Host(const Options& options, unsigned number, const std::filesystem::path& folder)
     : options_(options),
-      name_("h" + std::to_string(number)),
+      name_(host_name(number)),
       address_(Bridge::address_of(number)),
       folder_(make_folder(options, number, folder)),
       namespaces_(begin_namespaces(name_, folder_)),

@@ -19,8 +19,7 @@ std::string parcel_of(Word sequence, std::size_t from, std::size_t to) {
 Hosts::Hosts(const Options& options, const std::filesystem::path& directory)
     : options_(options), bridge_(directory) {
   for (unsigned i = 0; i < options.hosts; ++i) {
-    const Host& host =
-        hosts_.emplace_back(options_, i, directory / "hosts" / ("h" + std::to_string(i)));
+    const Host& host = hosts_.emplace_back(options_, i, directory / "hosts" / host_name(i));
     bridge_.attach(i, host.first());
   }
   for (Host& host : hosts_) host.begin_etcd();

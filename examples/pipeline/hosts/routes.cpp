@@ -58,7 +58,7 @@ unsigned Placement::next(unsigned host) const {
 }
 
 std::string certificate_of(unsigned host) {
-  return "h" + std::to_string(host) + ".test";
+  return host_name(host) + ".test";
 }
 
 json courier_file(const Options& options, const Placement& placement, unsigned host,

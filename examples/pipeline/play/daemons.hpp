@@ -39,7 +39,6 @@ class Daemons {
   [[nodiscard]] Coordinator& coordinator() { return coordinator_; }
   // nullptr: there are none.
   [[nodiscard]] Hosts* hosts() { return hosts_.get(); }
-  [[nodiscard]] const Hosts* hosts() const { return hosts_.get(); }
   // nullptr: there is none.
   [[nodiscard]] Daemon* keeper() { return keeper_ ? &*keeper_ : nullptr; }
   // As Daemon::look().

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <csignal>
 #include <iterator>
-#include <utility>
 
 #include "must.hpp"
 #include "play/processes.hpp"
@@ -16,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kAtOnce{0};
+constexpr std::chrono::milliseconds kNow{0};
 
 }  // namespace
 
@@ -37,7 +36,7 @@ void Processes::look() {
     const auto found = processes_.find(peer.name);
     if (found == processes_.end() || !hears_since) continue;
     if (now - std::max(since, *hears_since) < std::chrono::milliseconds(options_.ttl_ms)) continue;
-    if (found->second.child.wait(kAtOnce))
+    if (found->second.child.wait(kNow))
       continue;  // it has died, and the coordinator will hear of it
     found->second.child.signal(SIGKILL);
     silent_.insert(peer.name);
@@ -45,7 +44,7 @@ void Processes::look() {
 }
 
 bool Processes::was_killed(Process& process) const {
-  const auto status = process.child.wait(kAtOnce);
+  const auto status = process.child.wait(kNow);
   if (!status) return false;
   // It reaches nobody, and may have ended by an error for that reason.
   if (is_cut_off(process)) return true;

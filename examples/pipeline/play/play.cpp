@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <functional>
 
-#include "daemon_program.hpp"
 #include "hosts/namespaces.hpp"
 #include "must.hpp"
 #include "play/daemons.hpp"

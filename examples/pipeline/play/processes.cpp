@@ -10,7 +10,6 @@
 #include "daemon_program.hpp"
 #include "must.hpp"
 #include "play/start.hpp"
-#include "serve/membership.hpp"
 
 namespace aqua::pipeline {
 namespace {

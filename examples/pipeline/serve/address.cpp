@@ -26,6 +26,11 @@ struct SocketAddress {
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
+// Whether it can be reached from another host.
+bool is_of_network(const std::string& address) {
+  return address.find('/') == std::string::npos;
+}
+
 SocketAddress of_path(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -63,10 +68,6 @@ Fd make_socket(int family, int more) {
 }
 
 }  // namespace
-
-bool is_of_network(const std::string& address) {
-  return address.find('/') == std::string::npos;
-}
 
 Fd listen_at(const std::string& address) {
   constexpr int kBacklog =

@@ -11,8 +11,6 @@
 
 namespace aqua::pipeline {
 
-// Whether it can be reached from another host.
-[[nodiscard]] bool is_of_network(const std::string& address);
 // A socket that listens there; port 0 is any that is free.
 [[nodiscard]] example::Fd listen_at(const std::string& address);
 // Where it does: the address, with the port that it has got.

@@ -44,8 +44,8 @@ struct PoolStatus {
   friend bool operator==(const PoolStatus&, const PoolStatus&) = default;
 };
 
-// A parcel of a pool that has not ended, and whose giver or taker may be one that does nothing any
-// more: of whose giver did not close it, `age` grows.
+// A parcel of a pool that has not ended. Where one that is reserved or open is old, its giver may
+// be stuck, or wait for room.
 struct ParcelStatus {
   std::uint64_t number = 0;
   std::string id{};  // as cancel_parcel() names it

@@ -68,8 +68,8 @@ struct ReplicatorOptions {
   std::uint32_t lag_tokens = 64;  // beyond which a sequence is not protected
   // A pack is committed once so many steps have gone into it, it is full, or a prompt has that is
   // longer than lag_tokens. Tokens of fewer steps are lost with the process, and computed again.
-  // Fewer tokens than this that a step has of a sequence, and whose sampler has no state, stay in
-  // the cache until then, and are gathered together.
+  // Where a step has fewer tokens of a sequence than this, and no state of its sampler, they stay
+  // in the cache until then, and are gathered together.
   std::uint32_t pack_steps = 8;
   std::size_t pack_bytes = std::size_t{8} << 20;
   std::size_t max_bytes = std::size_t{1} << 30;  // of all packs, at the keeper

@@ -19,7 +19,7 @@ class MetricsText {
     name_ = name;
     text_.append("# TYPE ").append(name).append(" ").append(kind).append("\n");
   }
-  // One without a label, and the sample of one with it.
+  // One without a label, and the sample of one with it, whose value may be any text of one line.
   template <typename Number>
   void sample(Number value) {
     text_.append(name_);
@@ -27,7 +27,12 @@ class MetricsText {
   }
   template <typename Number>
   void sample(std::string_view label, std::string_view is, Number value) {
-    text_.append(name_).append("{").append(label).append("=\"").append(is).append("\"}");
+    text_.append(name_).append("{").append(label).append("=\"");
+    for (const char c : is) {
+      if (c == '"' || c == '\\') text_ += '\\';
+      text_ += c;
+    }
+    text_.append("\"}");
     end_line(value);
   }
   template <typename Number>

@@ -21,8 +21,9 @@
 // Kept (PrefixCacheOptions::keep): what is stored is copied to the keeper as well, behind the
 // engine, and the next cache of the same name begins with it. Such a block has no tensor until it
 // is hit: then it gets one, and is fetched out of it as any other. No call but create(), the
-// destructor and write_behind() waits for the keeper, and no reclaim does. Threads: one at a time.
-// Owns: the tensors; must not outlive the runtime.
+// destructor and write_behind() waits for the keeper, and no reclaim does.
+//
+// Threads: one at a time. Owns: the tensors; must not outlive the runtime.
 #pragma once
 
 #include <chrono>

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdlib>
 
-#include "base/memfd.hpp"
+#include "base/memory/memfd.hpp"
 #include "base/unique_fd.hpp"
 
 namespace aqua::device {

@@ -24,7 +24,7 @@
 
 #include "aqua/handoff/segments.hpp"
 #include "aqua/host_memory.hpp"
-#include "base/memfd.hpp"
+#include "base/memory/memfd.hpp"
 #include "base/socket/packet_server.hpp"
 #include "base/socket/unix_socket.hpp"
 #include "base/wake_event.hpp"

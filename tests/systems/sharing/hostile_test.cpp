@@ -18,7 +18,7 @@
 #include "aqua/sharing/models.hpp"
 #include "aqua/sharing/shared_weights.hpp"
 #include "aqua/sharing/weights_publisher.hpp"
-#include "base/memfd.hpp"
+#include "base/memory/memfd.hpp"
 #include "base/socket/unix_socket.hpp"
 #include "systems/sharing/act/keeper_client.hpp"
 #include "systems/sharing/act/sealed_text.hpp"

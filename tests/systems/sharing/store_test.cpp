@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "aqua/sharing/models.hpp"
-#include "base/memfd.hpp"
+#include "base/memory/memfd.hpp"
 #include "systems/sharing/act/keeper_client.hpp"
 #include "tests/keeper/kept_descriptors.hpp"
 #include "tests/keeper/peer_program.hpp"

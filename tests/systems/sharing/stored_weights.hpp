@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "aqua/sharing/models.hpp"
-#include "base/memfd.hpp"
+#include "base/memory/memfd.hpp"
 #include "systems/sharing/act/keeper_client.hpp"
 #include "tests/base/temp_dir.hpp"
 #include "tests/keeper/keeper_process.hpp"

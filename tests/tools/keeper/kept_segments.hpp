@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/memfd.hpp"
+#include "base/memory/memfd.hpp"
 #include "base/xxh3.hpp"
 #include "tools/keeper/disk/disk_tier.hpp"
 #include "tools/keeper/disk/segment_key.hpp"

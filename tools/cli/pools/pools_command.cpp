@@ -59,16 +59,6 @@ double seconds(const ParcelStatus& parcel) {
   return std::chrono::duration<double>(parcel.age).count();
 }
 
-// Names are plain, so that nothing else needs a backslash.
-std::string label_value(const std::string& name) {
-  std::string value;
-  for (const char c : name) {
-    if (c == '"' || c == '\\') value += '\\';
-    value += c;
-  }
-  return value;
-}
-
 // For a textfile collector: a keeper answers nobody over the network.
 Result<std::string> metrics_of(const std::vector<PoolStatus>& pools, const std::string& keeper) {
   std::map<std::string, double> given, complete, oldest;
@@ -85,7 +75,7 @@ Result<std::string> metrics_of(const std::vector<PoolStatus>& pools, const std::
   MetricsText text;
   const auto write = [&](const char* name, const std::map<std::string, double>& of_pools) {
     text.type(name, "gauge");
-    for (const auto& [pool, value] : of_pools) text.sample("pool", label_value(pool), value);
+    for (const auto& [pool, value] : of_pools) text.sample("pool", pool, value);
   };
   write("aqua_keeper_parcels_being_given", given);
   write("aqua_keeper_parcels_complete", complete);

@@ -15,7 +15,7 @@
 #include "aqua/result.hpp"
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
-#include "base/memfd.hpp"
+#include "base/memory/memfd.hpp"
 
 namespace aqua::courier {
 

@@ -22,7 +22,7 @@ namespace aqua::courier {
                                            RouteState& state, std::atomic<std::uint64_t>& counter) {
   state.begins_to_send(bytes.size());
   auto sent = Result<void>();
-  while (sent.ok() && !bytes.empty()) {
+  while (!bytes.empty()) {
     const auto part = bytes.first(std::min(bytes.size(), kMostBytes));
     sent = link.send(part);
     if (!sent.ok()) break;

@@ -24,12 +24,13 @@ Result<void> StreamOut::Parts::open(const std::vector<Route>& routes, const std:
   return {};
 }
 
-Result<void> StreamOut::Parts::check_blocks(BlockList list) const {
-  AQUA_TRY(layout.check(list));
-  const std::uint64_t room = list.size() * std::uint64_t{layout.spec().axes.tokens.count};
+Result<void> check_room(const char* call, const Layout& layout, BlockList blocks,
+                        std::uint64_t tokens) {
+  AQUA_TRY(layout.check(blocks));
+  const std::uint64_t room = blocks.size() * std::uint64_t{layout.spec().axes.tokens.count};
   if (tokens <= room) return {};
-  return Error{Code::invalid_argument, concat("stream_out: sequence ", note.sequence, ": ", tokens,
-                                              " tokens in ", list.size(), " blocks")};
+  return Error{Code::invalid_argument,
+               concat(call, ": ", tokens, " tokens in ", blocks.size(), " blocks")};
 }
 
 Result<void> StreamOut::Parts::check_recalled() const {
@@ -104,7 +105,7 @@ Result<void> StreamOut::set_blocks(BlockList blocks) {
   if (!parts_->blocks.empty())
     return Error{Code::failed_precondition,
                  concat("set_blocks: sequence ", parts_->note.sequence, " has blocks")};
-  AQUA_TRY(parts_->check_blocks(blocks));
+  AQUA_TRY(check_room("set_blocks", parts_->layout, blocks, parts_->tokens));
   parts_->blocks.assign(blocks.begin(), blocks.end());
   return {};
 }

@@ -42,9 +42,6 @@ struct StreamOut::Parts {
   void recall_unless_refused(const Error& error, bool is_first);
   void forget();
 
-  // Whether the sequence fits these.
-  [[nodiscard]] Result<void> check_blocks(BlockList list) const;
-
   const std::shared_ptr<Outbox> outbox;
   const Layout& layout;
   const StreamNote note;
@@ -56,5 +53,9 @@ struct StreamOut::Parts {
   bool finished = false;
   bool recalled = false;
 };
+
+// invalid_argument, which names the call: blocks that are none, or too few for so many tokens.
+[[nodiscard]] Result<void> check_room(const char* call, const Layout& layout, BlockList blocks,
+                                      std::uint64_t tokens);
 
 }  // namespace aqua::kv_stream

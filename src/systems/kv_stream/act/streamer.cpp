@@ -67,9 +67,6 @@ struct Streamer::Parts {
     if (found != groups.end()) return &*found;
     return Error{Code::not_found, concat("no group '", name, "' is known here")};
   }
-  [[nodiscard]] std::uint32_t room(std::size_t blocks) const {
-    return static_cast<std::uint32_t>(blocks * layout.spec().axes.tokens.count);
-  }
   // What a layer of a sequence that has arrived comes from.
   [[nodiscard]] std::vector<Landing> landings(const Intake::Sequence& of, unsigned layer) const;
   // Reads what a parcel says of itself.
@@ -190,7 +187,8 @@ Result<StreamOut> Streamer::stream_out(const StreamOutOptions& options) {
                                                            .sequence = options.sequence,
                                                            .attempt = options.attempt},
                                                 options);
-  if (!options.blocks.empty()) AQUA_TRY(out->check_blocks(options.blocks));
+  if (!options.blocks.empty())
+    AQUA_TRY(check_room("stream_out", out->layout, options.blocks, out->tokens));
   AQUA_TRY(out->open(group->out, group->name));
   return StreamOut(std::move(out));
 }
@@ -229,9 +227,7 @@ Result<StreamIn> Streamer::stream_in(std::uint64_t sequence, BlockList blocks, S
   const Intake::Sequence* const found = parts_->intake.find(sequence);
   if (found == nullptr || !parts_->intake.complete(*found))
     return Error{Code::not_found, concat("sequence ", sequence, " has not arrived")};
-  AQUA_TRY(parts_->layout.check(blocks));
-  if (found->tokens > parts_->room(blocks.size()))
-    return refusal(concat("stream_in: ", found->tokens, " tokens into ", blocks.size(), " blocks"));
+  AQUA_TRY(check_room("stream_in", parts_->layout, blocks, found->tokens));
   std::vector<std::vector<Landing>> layers;  // so that the first ones come first
   for (unsigned layer = 0; layer < parts_->layout.layers(); ++layer) {
     layers.push_back(parts_->landings(*found, layer));

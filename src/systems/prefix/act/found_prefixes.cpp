@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/concat.hpp"
+#include "base/deadline.hpp"
 #include "base/try.hpp"
 #include "systems/prefix/act/kept_prefixes.hpp"
 

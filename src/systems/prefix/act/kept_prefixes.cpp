@@ -6,6 +6,7 @@
 
 #include "aqua/layout.hpp"
 #include "base/concat.hpp"
+#include "base/deadline.hpp"
 #include "base/try.hpp"
 
 namespace aqua {

@@ -15,7 +15,6 @@
 // Threads: one at a time. Owns: segments, and copies in flight. The runtime outlives it.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -103,12 +102,6 @@ class KeptPrefixes {
   [[nodiscard]] std::size_t block_bytes(std::size_t index, std::size_t tokens) const;
   [[nodiscard]] std::size_t blocks_bytes(std::size_t first, std::size_t end,
                                          std::size_t tokens) const;
-  // Cuts a longer patience to a year, since the clock would overflow.
-  [[nodiscard]] static std::chrono::steady_clock::time_point deadline_after(
-      std::chrono::milliseconds patience) {
-    constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);
-    return std::chrono::steady_clock::now() + std::min(patience, kLongest);
-  }
   void failed(const Error& why) { error_ = why.message; }
   void hear();
   void committed(const CommittedSegment& outcome);

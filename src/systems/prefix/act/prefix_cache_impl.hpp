@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands behind PrefixCache. prefix_cache.cpp moves blocks, prefix_room.cpp makes room for
-// tensors, kept_prefixes.cpp has copies of blocks with the keeper, where that is asked for.
+// tensors, prefix_kept.cpp brings back blocks that the keeper alone has, by KeptPrefixes.
 //
 // Invariant: outside a call, tensors_ has an entry for exactly the present blocks of index_: a
 // tensor, or none where the block's bytes are with the keeper alone. A block that is evicted or

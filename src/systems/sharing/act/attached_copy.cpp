@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systems/sharing/act/attached_copy.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/deadline.hpp"
 #include "base/step.hpp"
 #include "base/try.hpp"
 #include "systems/sharing/act/sealed_text.hpp"
@@ -38,7 +38,7 @@ Result<Manifest> manifest_of(const KeeperClient::Answer& attached, const ShardNa
 // The keeper's answer, once it has what is asked for or nobody is publishing it.
 Result<KeeperClient::Answer> await_copy(KeeperClient& keeper, const wire::Attach& asked,
                                         std::chrono::milliseconds patience) {
-  const auto deadline = KeeperClient::deadline_after(patience);
+  const auto deadline = deadline_after(patience);
   for (bool last = false;;) {
     AQUA_ASSIGN(auto answer, keeper.call(asked));
     if (!answer.reply.later) return answer;

@@ -29,9 +29,6 @@ class KeeperClient {
   // unavailable when it is away or silent: the connection has ended then.
   [[nodiscard]] Result<Answer> call(const wire::Request& request, std::span<const int> fds = {});
 
-  // The moment after so long a wait that no clock overflows by it.
-  [[nodiscard]] static std::chrono::steady_clock::time_point deadline_after(
-      std::chrono::milliseconds patience);
   // As KeeperConnection's.
   [[nodiscard]] Result<bool> wait_for(int event,
                                       std::chrono::steady_clock::time_point deadline) const {

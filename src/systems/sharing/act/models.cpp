@@ -3,6 +3,7 @@
 
 #include <iterator>
 
+#include "base/deadline.hpp"
 #include "base/try.hpp"
 #include "systems/sharing/act/keeper_client.hpp"
 
@@ -39,7 +40,7 @@ Result<std::vector<ModelCopy>> list_copies(const std::string& keeper) {
 Result<std::uint64_t> bytes_being_freed(const std::string& keeper,
                                         std::chrono::milliseconds patience) {
   AQUA_ASSIGN(KeeperClient client, KeeperClient::connect(keeper));
-  const auto deadline = KeeperClient::deadline_after(patience);
+  const auto deadline = deadline_after(patience);
   for (;;) {
     const bool last = std::chrono::steady_clock::now() >= deadline;
     AQUA_ASSIGN(const auto answer, client.call(wire::Freeing{.wait = !last}));

@@ -8,7 +8,7 @@
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
-#include "base/memfd.hpp"
+#include "base/memory/memfd.hpp"
 #include "base/try.hpp"
 #include "base/whole_io.hpp"
 
