@@ -11,6 +11,8 @@
 
 namespace aqua::example {
 
+inline constexpr std::chrono::milliseconds kNow{0};  // the patience of who looks and does not wait
+
 // Reads whole lines from a pipe that it borrows and makes non-blocking.
 class LineReader {
  public:

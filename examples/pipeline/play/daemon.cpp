@@ -44,8 +44,7 @@ void Daemon::signal(int number) {
 }
 
 void Daemon::look() {
-  constexpr std::chrono::milliseconds kNow{0};
-  if (const auto status = process_->wait(kNow)) {
+  if (const auto status = process_->wait(example::kNow)) {
     if (!WIFSIGNALED(*status) || WTERMSIG(*status) != SIGKILL) example::throw_ended(*process_);
     ++deaths_;
     start();
@@ -59,7 +58,7 @@ void Daemon::look() {
     process_->signal(SIGCONT);
     stopped_.reset();
   }
-  for (const std::string& said : process_->lines().read(kNow))
+  for (const std::string& said : process_->lines().read(example::kNow))
     listens_ = listens_ || said.find("listening") != std::string::npos;
 }
 

@@ -15,8 +15,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kNow{0};
-
 }  // namespace
 
 // Silence that the coordinator has told of counts only from when on it could tell of the end of it.
@@ -36,7 +34,7 @@ void Processes::look() {
     const auto found = processes_.find(peer.name);
     if (found == processes_.end() || !hears_since) continue;
     if (now - std::max(since, *hears_since) < std::chrono::milliseconds(options_.ttl_ms)) continue;
-    if (found->second.child.wait(kNow))
+    if (found->second.child.wait(example::kNow))
       continue;  // it has died, and the coordinator will hear of it
     found->second.child.signal(SIGKILL);
     silent_.insert(peer.name);
@@ -44,7 +42,7 @@ void Processes::look() {
 }
 
 bool Processes::was_killed(Process& process) const {
-  const auto status = process.child.wait(kNow);
+  const auto status = process.child.wait(example::kNow);
   if (!status) return false;
   // It reaches nobody, and may have ended by an error for that reason.
   if (is_cut_off(process)) return true;

@@ -19,7 +19,6 @@ using example::Failure;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kPatience{120};  // for a start or an end, on a busy machine
-constexpr std::chrono::milliseconds kNow{0};
 
 }  // namespace
 
@@ -91,7 +90,7 @@ void Processes::watch(std::vector<pollfd>& into) const {
 }
 
 void Processes::Process::read() {
-  for (const std::string& line : child.lines().read(kNow)) {
+  for (const std::string& line : child.lines().read(example::kNow)) {
     auto message = example::parse_line(line);
     if (message.contains("token")) {
       tokens.push_back(message.get<Sampled>());
