@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "aqua/northbound/metrics_text.hpp"
 #include "tools/http/engine_answer.hpp"
 #include "tools/http/http_client.hpp"
 #include "tools/http/metrics_text.hpp"
@@ -45,6 +47,21 @@ TEST(Metrics, AreFoundByTheirWholeName) {
   EXPECT_EQ(metric_sum("a 2\na{x=\"1\"} 3\n", "a"), 5);
   EXPECT_EQ(metric_sum("a NaN\n", "a"), std::nullopt);
   EXPECT_EQ(metric_sum("", "a"), std::nullopt);
+}
+
+TEST(Metrics, KeepLabelsOfAnyLineOfText) {
+  const std::string label = R"(a "b" \ c\n{}=,)";
+  MetricsText written;
+  written.type("a", "gauge");
+  written.sample("x", label, 7);
+  const std::string text = std::move(written).text();
+  EXPECT_EQ(text,
+            "# TYPE a gauge\n"
+            R"(a{x="a \"b\" \\ c\\n{}=,"} 7)"
+            "\n");
+  const auto read = find_metric(text, "a");
+  ASSERT_EQ(read.size(), 1u);
+  EXPECT_EQ(read[0].labels.at("x"), label);
 }
 
 TEST(Models, AreTheFirstAndItsLongestSequence) {
