@@ -46,9 +46,9 @@ struct World {
     options.health = std::chrono::hours(1);  // port 1 is nobody's
     fleet = Fleet::open(options, {parse_engine("a=http://127.0.0.1:1").value()}).value();
     ServerOptions serving{.port = 0};
-    serving.gate.tokens = tokens;
-    serving.gate.quota = {.rate = 1'000'000, .concurrent = 1000};
-    serving.gate.most_body = 4096;
+    serving.filter.tokens = tokens;
+    serving.filter.quota = {.rate = 1'000'000, .concurrent = 1000};
+    serving.filter.most_body = 4096;
     server = RouterServer::start(serving, *fleet, counters).value();
   }
   Counters counters;
