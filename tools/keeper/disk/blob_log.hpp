@@ -104,8 +104,8 @@ class BlobLog {
     std::uint64_t bytes = 0;  // up to the end of its last record
     blob_log::Nonce nonce = 0;
   };
-  // A body that is a blob's no more.
-  struct DeadBody {
+  // The bytes of a body that no blob has any more.
+  struct DeadExtent {
     LogFile file = 0;
     std::uint64_t offset = 0, bytes = 0;
   };
@@ -156,10 +156,10 @@ class BlobLog {
   std::map<LogFile, File> files_;  // the last one is appended to
   std::map<std::string, Place, std::less<>> blobs_;
   std::uint64_t live_bytes_ = 0;
-  std::uint64_t synced_ = 0;     // of the last file
-  std::uint64_t said_ = 0;       // how much of that its last record says
-  std::vector<DeadBody> dying_;  // since the last sync
-  std::vector<DeadBody> dead_;   // that are not given back
+  std::uint64_t synced_ = 0;            // of the last file
+  std::uint64_t said_ = 0;              // how much of that its last record says
+  std::vector<DeadExtent> newly_dead_;  // since the last sync
+  std::vector<DeadExtent> dead_;        // that are not given back
   std::uint64_t cut_bytes_ = 0;
   std::uint64_t decayed_ = 0;
   std::optional<Error> broken_;
