@@ -74,7 +74,7 @@ class SegmentBook {
 
   // already_exists: it has joined.
   [[nodiscard]] Result<void> join(Member member, const SegmentOwner& owner);
-  // Of this many bytes, for the member to write.
+  // Reserves this many bytes, for the member to write.
   //   invalid_argument     no bytes
   //   resource_exhausted   more than a quota allows
   [[nodiscard]] Result<SegmentNumber> reserve(Member member, std::uint64_t bytes);
