@@ -48,7 +48,7 @@ class Courier {
   [[nodiscard]] const Counters& counters() const { return counters_; }
   // To others, of routes and mirrors.
   [[nodiscard]] std::size_t connections_up() const;
-  // Of the page of metrics; 0: there is none.
+  // The port of the page of metrics; 0: there is none.
   [[nodiscard]] int metrics_port() const { return page_ == nullptr ? 0 : page_->port(); }
 
  private:

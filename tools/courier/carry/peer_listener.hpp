@@ -74,7 +74,7 @@ class PeerListener {
   [[nodiscard]] Result<void> serve(UniqueFd socket, Visit& visit, std::string& who);
   // It is a peer's from now on. resource_exhausted: there are as many as may be.
   [[nodiscard]] Result<void> greet(Visit& visit) AQUA_EXCLUDES(mu_);
-  // Of somebody who is no peer, at most once a second.
+  // Tells of somebody who is no peer, at most once a second.
   void say_of_stranger(const std::string& what) AQUA_EXCLUDES(mu_);
 
   const PeerListenerOptions options_;

@@ -8,10 +8,9 @@
 //   log->sync();                    // until then a power cut may take it back
 //   log->read("sequence 7");
 //
-// Of what was erased or replaced the disk has the room of the bytes back once that is synced, if it
-// takes back parts of files. The room within most_bytes comes back when the oldest file is cleaned:
-// what is left of it is put once more, and the file is removed (clean(), and put() for want of
-// room).
+// The disk has the room of what was erased or replaced back once that is synced, if it takes back
+// parts of files. The room within most_bytes comes back when the oldest file is cleaned: what is
+// left of it is put once more, and the file is removed (clean(), and put() for want of room).
 //
 // Threads: one at a time.
 // Owns:    the directory's files; nobody else may write there while it is open.
@@ -40,7 +39,7 @@
 namespace aqua::keeper {
 
 struct BlobLogOptions {
-  // Of all files together; while one is cleaned, of its largest record more.
+  // The bytes of all files together; while one is cleaned, those of its largest record more.
   std::uint64_t most_bytes = 0;
   std::uint64_t file_bytes = std::uint64_t{256} << 20;  // a file is closed once it has so many
 };

@@ -31,7 +31,7 @@
 namespace aqua::router {
 
 struct ConversationOptions {
-  // Of an engine, after which its attempt has died, but for one that is passed on whole.
+  // The silence of an engine after which its attempt has died, but for one that is passed on whole.
   std::chrono::seconds silence{60};
   // That a move may keep the client waiting; and that an order to move by KV waits for the answer's
   // first token, before which the source has nothing to hand over.
