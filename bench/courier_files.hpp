@@ -25,7 +25,7 @@ class CourierFiles {
   explicit CourierFiles(const std::string& certificates)
       : made_(certificates, {"aqua-courier-certificates", "%/", "a.test", "b.test"}, "/tmp") {}
 
-  // Of "a" or "b".
+  // The files of courier "a" or "b": its certificate, its key and the authority.
   [[nodiscard]] Certificates identity(const std::string& name) const {
     const std::string base = made_.directory() + "/" + name + ".test";
     return {base + ".pem", base + ".key", made_.directory() + "/authority.pem"};

@@ -36,7 +36,7 @@ constexpr std::uint32_t kTokensPerBlock = 16;
 constexpr std::uint32_t kBlocks = 512;
 constexpr std::uint32_t kSizes[] = {200, 2000};  // tokens
 
-// Of the clock that all processes of a server share.
+// Opens an emulated GPU without a coordinator.
 aqua::Runtime open_gpu() {
   return must(aqua::Runtime::open({.device = "emu:0",
                                    .coordinator = "none",

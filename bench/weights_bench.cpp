@@ -60,7 +60,7 @@ double bytes_in(const char* path, std::string_view key) {
   }
   return kib * 1024;
 }
-// Of this process the memory that it maps, what it shares counted in parts.
+// The memory that this process maps, where what it shares is counted in parts.
 double proportional_bytes() {
   return bytes_in("/proc/self/smaps_rollup", "Pss:");
 }

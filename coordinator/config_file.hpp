@@ -26,7 +26,7 @@ struct FileSetting {
 // their type.
 [[nodiscard]] Result<std::vector<FileSetting>> parse_config(std::string_view text,
                                                             const std::string& path);
-// Of at most 1 MiB. not_found and permission_denied as the system says.
+// Reads such a file, of at most 1 MiB. not_found and permission_denied as the system says.
 [[nodiscard]] Result<std::vector<FileSetting>> read_config(const std::string& path);
 
 // `text` as such a file has it: in quotes, with escapes.

@@ -24,7 +24,7 @@ namespace {
 // is wanted, so that most of them never are.
 constexpr std::size_t kThreadsBesideWatches = 640;
 
-// Of groups, which few clients are in, beside as many as there are of all else.
+// Watches of groups, beside as many as there are of all else: few clients are in groups.
 std::size_t group_watches(const Options& options) {
   return options.max_watches / 2;
 }
@@ -91,7 +91,7 @@ std::unique_ptr<GroupStore> open_groups(const Options& options, std::shared_ptr<
   return std::make_unique<LocalGroups>(std::move(store), on_fatal);
 }
 
-// Of a life without etcd: their members join again, in groups that all servers know.
+// Ends groups of a life without etcd: their members join again, in groups that all servers know.
 Result<void> forget_local_groups(Store& store, groups::Book& book) {
   if (book.groups().empty()) return {};
   WriteSet rows;

@@ -19,8 +19,9 @@ __device__ std::uint64_t warp_of_grid() {
   return std::uint64_t{blockIdx.x} * (blockDim.x / kLanes) + threadIdx.x / kLanes;
 }
 
-// Of one CTA on an SM, since a bound on more makes the compiler reuse registers so that fewer loads
-// of a pass are in flight; with these, two CTAs of 256 threads fit, three for lists.
+// The bound is for one CTA on an SM, since a bound on more makes the compiler reuse registers so
+// that fewer loads of a pass are in flight; with these, two CTAs of 256 threads fit, three for
+// lists.
 template <typename Plan, bool kStream>
 __global__ void __launch_bounds__(512, 1) vector_kernel(const __grid_constant__ Plan plan) {
   const DeviceLane<kStream> lane;

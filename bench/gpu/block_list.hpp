@@ -34,7 +34,7 @@ struct PoolEnd {
 class BlockList {
  public:
   explicit BlockList(std::vector<kernels::Segment> segments);
-  // Of the blocks of BlockPlaces, whose other end is a line.
+  // A list between the blocks of BlockPlaces, in a pool, and a line at the other end.
   BlockList(std::vector<kernels::Segment> segments, const PoolEnd& pool);
   [[nodiscard]] const std::vector<kernels::Segment>& segments() const { return segments_; }
   [[nodiscard]] std::size_t bytes() const { return launch_.total_bytes; }

@@ -19,7 +19,7 @@ struct Gap {
 
 inline constexpr std::uint64_t kMostGap = std::uint64_t{128} << 10;
 
-// Of each area all that no segment's destination covers, ascending, in gaps of kMostGap bytes at
+// All of each area that no segment's destination covers, ascending, in gaps of kMostGap bytes at
 // most: a large one is work for many CTAs. Pure.
 [[nodiscard]] std::vector<Gap> gaps(std::span<const std::span<std::byte>> areas,
                                     std::span<const kernels::Segment> segments);

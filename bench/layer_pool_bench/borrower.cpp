@@ -49,7 +49,7 @@ class Holder {
       });
     }
   }
-  // Of tensors in lent memory.
+  // Bytes of the tensors that lie in lent memory.
   [[nodiscard]] std::size_t lent_bytes() const {
     std::size_t bytes = 0;
     for (const AquaTensor& tensor : tensors_)

@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of a block's first word; each word is by its offset more.
+// The first word of a block with this stamp. Each later word is that plus its own offset.
 std::uint64_t first_word(std::uint64_t stamp, std::uint32_t layer, std::size_t plane) {
   return ((stamp * 257 + layer) * 7 + plane) * 0x9e3779b97f4a7c15u;
 }

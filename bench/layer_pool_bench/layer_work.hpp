@@ -11,7 +11,7 @@
 
 namespace aqua::bench {
 
-// Of one step, the same in every layer.
+// The work of one step, the same in every layer.
 struct LayerWork {
   std::vector<std::uint32_t> reads{};
   std::vector<std::uint32_t> stamps{};  // that the blocks of `reads` have

@@ -9,7 +9,7 @@
 
 namespace aqua::bench {
 
-// Of a step, from which the pool counts it as stalled.
+// The share of a step that stalls take, from which on the pool counts it as stalled.
 inline const double kStall = layer_swap::ExpansionOptions{}.stalled_share();
 
 struct MeasuredStep {

@@ -25,7 +25,7 @@ struct ServingOptions {
   unsigned arrival_steps = 0;  // from one sequence to the next; 0: all come at once
 };
 
-// Of steps in a row.
+// What some steps in a row computed, and how long they took.
 struct Batch {
   std::uint64_t tokens = 0;
   double seconds = 0;

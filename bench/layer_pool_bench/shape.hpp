@@ -26,7 +26,8 @@ struct Shape {
   [[nodiscard]] std::uint32_t frame_blocks() const {
     return static_cast<std::uint32_t>(slabs * kSlabBytes / block_bytes);
   }
-  // Of as many blocks in `frames` frames as all layers' frames hold, and no more.
+  // Options of a pool that has as many blocks in `frames` frames as all layers' frames hold, and no
+  // more.
   [[nodiscard]] LayerPoolOptions pool(std::uint32_t frames) const {
     return {.layers = layers,
             .planes_per_layer = planes,
@@ -36,8 +37,8 @@ struct Shape {
   }
 };
 
-// Of parts `links` and `schedules`, and a layer's swap there, over what it computes: between those
-// at which one frame more is needed, with room for the write-backs.
+// The shape that the parts `links` and `schedules` measure. kSwaps is a layer's swap there, over
+// what it computes: between those at which one frame more is needed, with room for the write-backs.
 [[nodiscard]] inline Shape twelve_layers(std::chrono::nanoseconds layer_time) {
   return {.name = "12 layers",
           .layers = 12,

@@ -29,7 +29,7 @@ struct Bed {
   }
 };
 
-// Of the layers as they were timed: `resident` seconds a step.
+// A row of the report, for the layers as they were timed: `resident` seconds a step.
 nlohmann::json row_of(const char* part, const Bed& bed, const std::vector<double>& resident,
                       const std::vector<double>& streaming) {
   const double copies = static_cast<double>(bed.streamed) * bed.copies.in;

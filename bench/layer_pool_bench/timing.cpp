@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kCopies = 9;
 
-// Of what `copy` posts to the stream, the first one left out.
+// The median time of what `copy` posts to the stream, the first one left out.
 template <typename Copy>
 double median_seconds(Runtime& runtime, Stream stream, const Copy& copy) {
   StreamMark begin = must(StreamMark::create(runtime), "mark");

@@ -29,7 +29,7 @@ std::chrono::nanoseconds whole(double seconds) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(seconds));
 }
 
-// Of each way's transfers; a way that was not possible has none.
+// The net time of each way's transfers; a way that was not possible has none.
 Rig::Times net(const std::vector<std::vector<double>>& of_ways, double idle, std::size_t times) {
   Rig::Times result{.idle = idle, .transfers = times};
   for (const auto& seconds : of_ways) {

@@ -30,7 +30,7 @@ struct PoolLimits {
 
 class ThreadPool {
  public:
-  // Of each thread: a handler needs far less, and hundreds of the default would be gigabytes.
+  // Each thread's stack: a handler needs far less, and hundreds of the default would be gigabytes.
   static constexpr std::size_t kStackBytes = std::size_t{256} << 10;
 
   // While it lives the job at hand waits: for a socket, a disk, an event. Meanwhile no more

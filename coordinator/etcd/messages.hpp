@@ -70,10 +70,10 @@ struct Outcome {
 // end the stream.
 [[nodiscard]] bool is_cancelled_watch(std::string_view line);
 
-// Of a reply with another status than 200, by its gRPC code where it has one. unavailable: no
-// leader, no quorum, or an answer in time; permission_denied: user, password, token or role;
-// resource_exhausted: out of space, or too many requests; not_found: such a lease; internal:
-// others.
+// The error in a reply with another status than 200, by its gRPC code where it has one.
+// unavailable: no leader, no quorum, or an answer in time; permission_denied: user, password, token
+// or role; resource_exhausted: out of space, or too many requests; not_found: such a lease;
+// internal: others.
 [[nodiscard]] Error parse_refusal(int status, std::string_view body);
 
 }  // namespace aqua::coordinator::etcd

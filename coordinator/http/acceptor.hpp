@@ -33,7 +33,7 @@ struct AcceptorLimits {
   std::size_t head_bytes = std::size_t{32} << 10;
   std::size_t pending_bytes = std::size_t{16} << 20;  // of all; one more closes who has sent most
   std::chrono::milliseconds head_timeout{5000};       // from accept to the last byte of the head
-  // Of a Unix socket: connections a second of one process (Pace); 0: as many as come.
+  // Connections a second that one process may make to a Unix socket (Pace); 0: as many as come.
   std::size_t process_rate = 0;
 };
 

@@ -109,7 +109,7 @@ class HttpServer {
   std::atomic<std::size_t> body_bytes_{0};
   std::uint64_t shed_ = 0;  // the acceptor's thread
   std::unique_ptr<ThreadPool> pool_;
-  // Of probes, so that whoever floods it delays probes alone.
+  // A pool for probes, so that whoever floods it delays probes alone.
   std::unique_ptr<ThreadPool> probes_;
   std::unique_ptr<Acceptor> acceptor_;
 };

@@ -13,7 +13,7 @@ namespace aqua::coordinator {
 struct Gauges;
 
 void append_gauges(std::vector<prometheus::MetricFamily>& families, const Gauges& gauges);
-// Of this process, from /proc/self; what cannot be read is left out.
+// Appends figures of this process, from /proc/self; what cannot be read is left out.
 void append_process(std::vector<prometheus::MetricFamily>& families);
 
 }  // namespace aqua::coordinator

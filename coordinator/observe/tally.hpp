@@ -39,7 +39,7 @@ class Tally {
   // `ledger` is asked for names only.
   void add(const ledger::SlabChange& change, const ledger::Ledger& ledger);
 
-  // Of every state but `returned`, which is no state of a row.
+  // The sum over the slabs in a state. `returned` has none, since it is no state of a row.
   [[nodiscard]] const Sum& of(ledger::SlabState state) const {
     return states_[static_cast<std::size_t>(state)];
   }

@@ -218,7 +218,7 @@ void ServerDirectory::note(Result<Seen> outcome) {
     servers = servers_.size();
     before = std::exchange(fault_, now);
   }
-  // Of one kind once: messages have times in them.
+  // A fault is logged when its code changes, not each time: messages have times in them.
   if (now && (!before || before->code != now->code)) {
     log(LogLevel::warn, "servers may not be known as they are", {{"why", now->message}});
   } else if (!now && before) {

@@ -91,7 +91,7 @@ class ServerDirectory {
   std::stop_source stop_;
   const std::unique_ptr<etcd::Client> etcd_;  // nullptr: there is none
 
-  // Of the thread, and of stop() after it.
+  // Only the thread uses these, and stop() after it.
   etcd::LeaseId lease_ = 0;
   std::optional<etcd::Revision> ours_{};  // of our key, as we wrote it under lease_
   std::string told_{};                    // what we wrote

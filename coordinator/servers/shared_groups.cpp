@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::chrono::seconds kNextTry{1};
 
-// Of "N DRAWN"; nullopt: it is none.
+// The number N in the change "N DRAWN"; nullopt: it is none.
 std::optional<std::uint64_t> number_of(std::string_view change) {
   std::uint64_t number = 0;
   const auto [end, fault] = std::from_chars(change.data(), change.data() + change.size(), number);

@@ -37,7 +37,7 @@ class GroupService {
  public:
   struct Options {
     std::size_t max_watches = 256;  // that wait at one time
-    // Of groups that other servers share: this server's name, and what has sync() called soon, so
+    // For groups that other servers share: this server's name, and what has sync() called soon, so
     // that a lifeline waits for no network. "": they are this server's alone.
     std::string server{};
     std::function<void()> sync_soon{};
@@ -96,10 +96,11 @@ class GroupService {
     }
     return overtaken();
   }
-  // Of groups that are shared: takes over what other servers have changed, and takes the members of
-  // servers that are not `present` for gone. Their coordinators have not been heard of for so long
-  // that they may be dead; if they are not, whoever has acknowledged a later term refuses what they
-  // send. Writes once, and asks by sync_soon to be called again: there may be more to write.
+  // Synchronizes the groups that are shared: takes over what other servers have changed, and takes
+  // the members of servers that are not `present` for gone. Their coordinators have not been heard
+  // of for so long that they may be dead; if they are not, whoever has acknowledged a later term
+  // refuses what they send. Writes once, and asks by sync_soon to be called again: there may be
+  // more to write.
   [[nodiscard]] Result<void> sync(const std::set<std::string>& present);
 
   // Options::server, which callers of work() are of.

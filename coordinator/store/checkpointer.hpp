@@ -24,7 +24,7 @@ struct LogLimits {
 
 class Checkpointer {
  public:
-  // Of the database at `path`, which has a write-ahead log. Errors as SqliteConnection::open.
+  // Opens the database at `path`, which has a write-ahead log. Errors as SqliteConnection::open.
   [[nodiscard]] static Result<std::unique_ptr<Checkpointer>> open(const std::string& path,
                                                                   const LogLimits& limits);
   ~Checkpointer();

@@ -10,8 +10,8 @@
 namespace aqua::coordinator {
 namespace {
 
-// Of SQLite's ways to lock a file: no other process may have it open, so that our connections need
-// no system calls to agree with each other.
+// The way in which SQLite locks the file: no other process may have it open, so that our
+// connections need no system calls to agree with each other.
 constexpr const char* kOneProcess = "unix-excl";
 constexpr int kBusyMs = 5000;  // for whoever has the file to let go
 

@@ -27,8 +27,8 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& direct
                                                        const LogLimits& limits) {
   const std::string path = directory + "/ledger.db";
   AQUA_ASSIGN(auto connection, SqliteConnection::open(path));
-  // Of a new file; one that is there keeps its own. A commit writes whole pages, of rows that are
-  // small: a quarter of the usual size is a quarter of the bytes.
+  // Sets the page size of a new file; one that is there keeps its own. A commit writes whole pages,
+  // of rows that are small: a quarter of the usual size is a quarter of the bytes.
   AQUA_TRY(connection->exec("PRAGMA page_size = 1024"));
   AQUA_ASSIGN(const std::string mode, connection->ask("PRAGMA journal_mode = WAL"));
   if (mode != "wal") {

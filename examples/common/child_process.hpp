@@ -54,7 +54,7 @@ class ChildProcess {
 // "exited with status 1", "killed by signal 11"
 [[nodiscard]] std::string describe_status(int wait_status);
 
-// Of a process that has closed its output: "lender exited with status 1".
+// Throws a Failure about a process that has closed its output: "lender exited with status 1".
 [[noreturn]] void throw_ended(ChildProcess& process);
 
 // Reads the process's lines until one has `text` in it, and returns that. Throws Failure when it

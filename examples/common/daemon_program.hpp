@@ -11,7 +11,7 @@
 
 namespace aqua::example {
 
-// Of the coordinator, and of the keeper, whose sockets and data lie in `directory`.
+// Where the coordinator and the keeper listen; their sockets and data lie in `directory`.
 [[nodiscard]] std::string coordinator_address(const std::filesystem::path& directory);
 [[nodiscard]] std::string keeper_socket(const std::filesystem::path& directory);
 

@@ -16,7 +16,7 @@ namespace aqua::example {
           {"max", report::quantile(samples, 1)},    {"samples", samples.size()}};
 }
 
-// Of sets measured in alternation.
+// The median ratio of two sets measured in alternation.
 [[nodiscard]] inline double median_ratio(const std::vector<double>& over,
                                          const std::vector<double>& under) {
   return report::median(report::ratios(over, under));

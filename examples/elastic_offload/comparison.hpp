@@ -28,7 +28,7 @@ void to_json(nlohmann::json& json, const Serving& serving);
 
 class Comparison {
  public:
-  // Of the first `count` requests of `work`; 0: nothing is compared, and it is over at once.
+  // Compares the first `count` requests of `work`; 0: nothing is compared, and it is over at once.
   Comparison(const Workload& work, std::size_t count, Fleet& fleet, Requests& requests);
 
   enum class Part : std::uint8_t { host, leasing, lent, over };

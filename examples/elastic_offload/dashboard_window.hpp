@@ -14,7 +14,8 @@ namespace aqua::example {
 
 class DashboardWindow {
  public:
-  // Of the coordinator on the Unix socket `coordinator`. Throws Failure where the port is taken.
+  // Shows the dashboard of the coordinator on the Unix socket `coordinator`. Throws Failure where
+  // the port is taken.
   DashboardWindow(std::uint16_t port, const std::filesystem::path& coordinator);
   ~DashboardWindow();
   DashboardWindow(const DashboardWindow&) = delete;

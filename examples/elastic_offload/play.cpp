@@ -20,8 +20,8 @@ constexpr double kLongestSettling = 60;
 constexpr double kLongestUnused = 6;
 constexpr double kLongestLeaving = 20;
 
-// Of the changes of frames that are asked for: how many there may be before the reclaim, and before
-// a lender's death.
+// Shares of the changes of frames that are asked for: how many there may be before the reclaim, and
+// before a lender's death.
 constexpr double kResizedFilling = 0.25, kResizedBeforeDeath = 0.5;
 
 std::string mib(std::uint64_t bytes) {

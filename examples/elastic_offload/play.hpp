@@ -54,7 +54,7 @@ class Play {
   [[nodiscard]] const LenderDeath& death() const { return death_; }
   [[nodiscard]] bool dead_lender_left() const { return dead_lender_left_; }
   [[nodiscard]] std::uint64_t resizes() const;  // of frames, over all consumers
-  // Of the comparison's serving while that goes on, else of all after it.
+  // Requests of the comparison's serving while that goes on, else of all after it.
   [[nodiscard]] std::uint64_t requests_sent() const;
   [[nodiscard]] std::uint64_t requests_done() const;
   // By consumers that had to give lent memory back, once they had leased some again.

@@ -25,7 +25,7 @@ inline constexpr std::size_t kCacheBytes = 192_MiB;
 inline constexpr std::size_t kConsumerBytes = kCacheBytes + 128_MiB;  // and staging buffers
 inline constexpr std::size_t kMaxPeerBytes = 512_MiB;
 inline constexpr std::size_t kHostBytes = 768_MiB;
-// Of these, what the scheduler may fill; the rest is for fragmentation.
+// What the scheduler may fill of these; the rest is for fragmentation.
 inline constexpr std::size_t kTensorBudgetBytes = 640_MiB;
 
 // With layers in frames. Of these up to 384 MiB are away or on their way, and have their exits in

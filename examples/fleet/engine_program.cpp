@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "must.hpp"
-#include "serve/door.hpp"
 #include "serve/engine.hpp"
+#include "serve/engine_server.hpp"
 
 namespace aqua::fleet {
 
@@ -30,11 +30,11 @@ int run_engine(const Options& options,
       "runtime");
   const std::unique_ptr<Model> model = make_model(runtime);
   Engine engine(runtime, inbox, *model, given);
-  Door door(engine, *model, given);
-  std::printf("http://%s:%d\n", given.address.c_str(), door.port());
+  EngineServer server(engine, *model, given);
+  std::printf("http://%s:%d\n", given.address.c_str(), server.port());
   std::fflush(stdout);
   const std::string why = engine.wait();
-  door.stop();
+  server.stop();
   if (why.empty()) return 0;
   std::fprintf(stderr, "engine %s: %s\n", given.cache.role.c_str(), why.c_str());
   return 1;

@@ -30,11 +30,11 @@ struct Options {
   bool stop = false;
 };
 
-// Of fleet_engine.
+// Options of fleet_engine.
 struct ToyOptions : Options {
   pipeline::ModelShape model{.layers = 2, .kv_heads = 2, .query_heads = 4, .head_bytes = 16};
 };
-// Of fleet_llama.
+// Options of fleet_llama.
 struct LlamaOptions : Options {
   std::filesystem::path file{};  // GGUF
   unsigned threads = 1;

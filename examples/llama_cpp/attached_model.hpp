@@ -13,8 +13,8 @@
 
 namespace aqua::llama_example {
 
-// Of the file only the metadata are read. The weights are this file's, or others of its shapes; the
-// model keeps them, and reads them on each call: suspended ones fault. Address space of the
+// Reads nothing of the file but the metadata. The weights are this file's, or others of its shapes;
+// the model keeps them, and reads them on each call: suspended ones fault. Address space of the
 // weights' size is reserved once more, since llama.cpp allocates before it asks for values, and
 // never touched. Refuses models with optional tensors for which no value is known that changes
 // nothing (the file has none of them, yet llama.cpp computes with them).

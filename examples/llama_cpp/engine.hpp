@@ -33,15 +33,15 @@ class Model {
  public:
   // With a device it has the KV cache, of every context of this model.
   explicit Model(const std::filesystem::path& file, ggml_backend_dev_t device = nullptr);
-  // Of a model's metadata. llama.cpp calls `place` with each of its tensors, which gives it values,
-  // or an address within `weights`; these live as long as the model.
+  // Loads a model by its metadata. llama.cpp calls `place` with each of its tensors, which gives it
+  // values, or an address within `weights`; these live as long as the model.
   Model(gguf_context& metadata, llama_model_set_tensor_data_t place, void* with,
         std::shared_ptr<const void> weights);
   [[nodiscard]] llama_model* get() const { return model_.get(); }
   [[nodiscard]] std::string description() const;
   [[nodiscard]] std::vector<Token> tokenize(const std::string& text) const;
   [[nodiscard]] std::string text_of(std::span<const Token> tokens) const;
-  // Of keys and values together, in 16-bit floats.
+  // The bytes of keys and values together, in 16-bit floats.
   [[nodiscard]] std::size_t kv_bytes_per_token() const;
   [[nodiscard]] unsigned layers() const;
   [[nodiscard]] unsigned kv_heads() const;

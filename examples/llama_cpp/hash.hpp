@@ -30,7 +30,7 @@ namespace aqua::llama_example {
   return sum;
 }
 
-// Of what was hashed so far and the next hash.
+// Adds the next hash to that of what was hashed so far.
 [[nodiscard]] constexpr std::uint64_t add_hash(std::uint64_t sum, std::uint64_t hash) {
   return (sum ^ hash) * 0x9E3779B97F4A7C15;
 }

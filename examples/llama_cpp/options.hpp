@@ -38,7 +38,7 @@ struct Options {
   std::filesystem::path json{};
   example::NeighbourRole role{};
 
-  // Of a conversation at most, prompt and answer.
+  // The tokens of a conversation at most, prompt and answer.
   [[nodiscard]] unsigned most_tokens() const { return prompt_tokens * 3 / 2 + output_tokens + 1; }
 };
 

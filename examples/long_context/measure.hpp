@@ -15,12 +15,12 @@ struct StepTimes {
   std::vector<double> overlapped{}, transfer{}, compute{};
 };
 
-// Of one round. `longer` is what no overlap can beat.
+// What a round took over its longer part. `longer` is what no overlap can beat.
 [[nodiscard]] constexpr double total_over_longer(double total, double transfer, double compute) {
   return total / (transfer > compute ? transfer : compute);
 }
-// Of the shorter part, how much was hidden behind the longer: 1 is all, 0 nothing; below 0 they
-// were in each other's way.
+// How much of the shorter part was hidden behind the longer: 1 is all, 0 nothing; below 0 they were
+// in each other's way.
 [[nodiscard]] constexpr double hidden_share(double total, double transfer, double compute) {
   return (transfer + compute - total) / (transfer < compute ? transfer : compute);
 }
@@ -28,10 +28,10 @@ static_assert(total_over_longer(5, 4, 2) == 1.25);
 static_assert(hidden_share(4, 4, 2) == 1 && hidden_share(6, 4, 2) == 0 &&
               hidden_share(5, 2, 4) == 0.5);
 
-// Of `engine`, whose kernels alone are measured where nothing is away: with `resident`. Both
-// generate as many tokens. A step that is not counted goes before each measurement, so that as much
-// is coming in at its begin as at its end, and a whole round before all. Throws Interrupted after a
-// stop signal.
+// Measures steps of `engine`. Its kernels alone are measured where nothing is away: with
+// `resident`. Both generate as many tokens. A step that is not counted goes before each
+// measurement, so that as much is coming in at its begin as at its end, and a whole round before
+// all. Throws Interrupted after a stop signal.
 [[nodiscard]] StepTimes measure(Engine& engine, Engine& resident, unsigned steps, unsigned rounds,
                                 const example::StopSignals& stop);
 

@@ -11,7 +11,7 @@ namespace {
 using example::summary;
 using nlohmann::json;
 
-// Of each round by itself.
+// Summaries of ratios that were formed for each round by itself.
 json ratios(const StepTimes& times) {
   std::vector<double> total, hidden, balance;
   for (std::size_t i = 0; i < times.overlapped.size(); ++i) {

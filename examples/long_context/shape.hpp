@@ -14,7 +14,7 @@ inline constexpr unsigned kKvHeads = 4;
 inline constexpr unsigned kHeadDim = 64;
 inline constexpr unsigned kElementBytes = 2;
 inline constexpr std::size_t kPlaneWidth = std::size_t{kKvHeads} * kHeadDim;  // elements of a key
-// Of one token in one layer: a key, then a value.
+// Bytes of one token in one layer: a key, then a value.
 inline constexpr std::size_t kSlotBytes = 2 * kPlaneWidth * kElementBytes;
 inline constexpr std::size_t kBlockBytes = kTokensPerBlock * kSlotBytes;
 inline constexpr std::size_t kSlabBytes = std::size_t{2} << 20;  // the device's granularity
@@ -32,11 +32,11 @@ struct Shape {
   [[nodiscard]] std::uint32_t capacity_blocks() const {
     return blocks_for(prompt_tokens + output_tokens);
   }
-  // Of the device, for one layer.
+  // Bytes of the device for one layer.
   [[nodiscard]] std::size_t frame_bytes() const {
     return (capacity_blocks() * kBlockBytes + kSlabBytes - 1) / kSlabBytes * kSlabBytes;
   }
-  // Of the prompt, in all layers: what does not fit the device.
+  // Bytes of the prompt's KV in all layers: what does not fit the device.
   [[nodiscard]] std::size_t kv_bytes() const {
     return std::size_t{layers} * blocks_for(prompt_tokens) * kBlockBytes;
   }

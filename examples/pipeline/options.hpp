@@ -111,7 +111,7 @@ struct Options {
   [[nodiscard]] std::chrono::milliseconds one_wait() const {
     return std::chrono::milliseconds(ttl_ms > 0 ? ttl_ms / 4 : 10'000);
   }
-  // Of a request, prompt and answer.
+  // The tokens of a request at most, prompt and answer.
   [[nodiscard]] unsigned most_tokens() const {
     return prompt_tokens / 2 + prompt_tokens + answer_tokens;
   }
@@ -136,7 +136,7 @@ struct Options {
   std::string member{};       // this process's name in the group
   std::filesystem::path directory{};
   pid_t parent = 0;
-  // Of the group, when the process has got its place.
+  // The group's term and life, when the process has got its place.
   std::uint64_t term = 1;
   std::string life{};
 };

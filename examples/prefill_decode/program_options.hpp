@@ -46,7 +46,7 @@ struct Options {
   std::filesystem::path directory{};
   pid_t parent = 0;
 
-  // Of a request at most, prompt and answer.
+  // The tokens of a request at most, prompt and answer.
   [[nodiscard]] unsigned most_tokens() const {
     const unsigned short_one = prompt_tokens / 2 + prompt_tokens + answer_tokens;
     if (long_prompts == 0) return short_one;

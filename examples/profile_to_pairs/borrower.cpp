@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kIteration{5};  // a forward pass takes no less
 constexpr std::uint32_t kShortSlice = 8;            // answers are short: else few were preempted
-// Of swap_bytes, what the scheduler may fill; the rest is for fragmentation.
+// The share of swap_bytes that the scheduler may fill; the rest is for fragmentation.
 constexpr double kUsable = 0.8;
 constexpr TraceShape kShape{.requests = 500,
                             .prompt = {.mean = 300, .sigma = 0.5, .min = 16, .max = 512},

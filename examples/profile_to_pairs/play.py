@@ -36,7 +36,8 @@ MODELS = {
 }
 ENGINES_OF_A_MODEL = 2
 SERVERS = ("left", "right")
-# Of first tokens and between tokens. Loose: this is about memory, on a machine that may be busy.
+# Limits of first tokens and between tokens. Loose: this is about memory, on a machine that may be
+# busy.
 SLA = "60,20"
 
 

@@ -200,7 +200,7 @@ class MellReference:
         alone = [(max(self._tokens[r] for r in on), engine) for engine, on in self._on.items()
                  if self._kind(engine) == L and not self._count(engine, S) + self._count(engine, M)]
         for tokens, engine in sorted(alone, reverse=True):
-            # Of equal ones, one whose engine is the emptiest.
+            # Among equal ones, one whose engine is the emptiest.
             fitting = [(self._tokens[r], -self._used(e), r) for r, e in self._at.items()
                        if self._kind(e) != L and self._class(r) in (S, M)
                        and self._tokens[r] + tokens <= self.capacity]

@@ -231,7 +231,7 @@ def test_exact_packings_and_bounds_of_known_cases() -> None:
     assert all(exact(sizes, 10) == best for sizes, best in known)
     # The size asks for two. Only two of four 4s fit an engine of 11, so that L2 is too low.
     assert lower_bound([4] * 5, 11) == 2 and exact([4] * 5, 11) == 3
-    # Of three above half each has an engine; 3, 3 and 3 do not fit beside 6, 6 and 9.
+    # Each of the three above half has an engine; 3, 3 and 3 do not fit beside 6, 6 and 9.
     assert lower_bound([6, 6, 9, 3, 3, 3, 3], 10) == exact([6, 6, 9, 3, 3, 3, 3], 10) == 4
     chance = random.Random(1)
     for _ in range(50):

@@ -17,7 +17,7 @@ using Xxh3Digest = std::array<std::uint8_t, 16>;
 
 [[nodiscard]] Xxh3Digest xxh3_of(std::span<const std::byte> bytes);
 
-// Of bytes that come in pieces.
+// Hashes bytes that come in pieces.
 class Xxh3 {
  public:
   Xxh3();

@@ -16,7 +16,7 @@ namespace aqua::capi {
 
 // The caller frees it. Never NULL: without memory, one that is always there.
 [[nodiscard]] aqua_error* make_error(Error error) noexcept;
-// Of the exception being handled.
+// Makes an error of the exception being handled.
 [[nodiscard]] aqua_error* error_of_exception() noexcept;
 
 [[nodiscard]] Error null_argument(const char* what, const char* argument);

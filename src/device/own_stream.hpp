@@ -35,7 +35,7 @@ class OwnStream {
     return *this;
   }
 
-  // Of a stream that is there: not none, not ended, not moved from.
+  // The stream, which must be there: not none, not ended, not moved from.
   [[nodiscard]] Stream operator*() const noexcept { return *stream_; }
 
   // The destructor, for who wants to know how it went.

@@ -238,7 +238,7 @@ std::optional<PoolMember::Ask> PoolMember::next(bool ending) {
     return pool_wire::PoolRequest(
         pool_wire::Accept{static_cast<std::uint32_t>(wanted_ - std::min(wanted_, ready_.size()))});
   }
-  // Of blocks that do not suffice only the reserve stays: another member may wait for the others.
+  // While blocks do not suffice only the reserve stays: another member may wait for the others.
   const Blocks surplus = mine_.surplus(2 * reserve_ + (least == 0 ? wanted_blocks_ : 0));
   if (surplus.empty()) return std::nullopt;
   starved_ = false;  // more is lacking then

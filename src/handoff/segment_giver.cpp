@@ -76,7 +76,7 @@ Result<Ticket> SegmentGiver::fill(std::uint64_t number, const KvRange& range, Bl
   if (!copies_) {
     AQUA_ASSIGN(copies_, SideStream::create(runtime_));
   }
-  // Of a failure before it on that stream nothing else would tell.
+  // Nothing else would tell of a failure before it on that stream.
   AQUA_ASSIGN(StreamMark mark, StreamMark::create(runtime_, stream));
   AQUA_TRY(copies_->run_after(stream));
   AQUA_ASSIGN(Ticket copies, memory->gather(layout_, from, range, given.bytes, copies_->stream()));

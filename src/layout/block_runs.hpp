@@ -27,7 +27,7 @@ class BlockRuns {
   BlockRuns(const Layout& layout, const CheckedBlocks& blocks);
 
   [[nodiscard]] bool empty() const noexcept { return count() == 0; }
-  // Of one plane.
+  // The number of runs in one plane.
   [[nodiscard]] std::size_t count() const noexcept { return runs_.size() - 1; }
   [[nodiscard]] std::size_t plane_bytes() const noexcept { return runs_.back().packed; }
   // The runs that hold the bytes [begin, end) of the plane's packed form, begin < end. Behind the

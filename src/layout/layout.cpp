@@ -56,7 +56,7 @@ Result<void> check_sizes(LayoutSpec& spec) {
   return {};
 }
 
-// Of a cache that is not larger than any may be: its offsets and sums of bytes overflow nothing.
+// Refuses a cache that is larger than any may be: no offset or sum of bytes of another overflows.
 Result<void> check_extent(const LayoutSpec& spec) {
   const BlockAxes& axes = spec.axes;
   AQUA_TRY(product("block_stride", spec.block_count - 1, spec.block_stride));

@@ -118,7 +118,7 @@ class Map {
       }
     });
   }
-  // Of the other side.
+  // The first stage of the other side with this layer.
   [[nodiscard]] std::uint32_t first_stage_with(std::uint32_t layer) const {
     return std::ranges::lower_bound(
                to_, layer, {},

@@ -65,7 +65,7 @@ class Lattice {
       below += level->last * level->stride;
     }
   }
-  // Of two planes at this distance; 0: of a plane with itself.
+  // Whether two planes at this distance meet; 0: a plane with itself.
   [[nodiscard]] bool meets(Signed delta) {
     std::uint64_t left = further_ + kNestedSteps + 1;
     const bool met = meet(levels_, piece_, delta, delta == 0, left);

@@ -31,7 +31,7 @@ struct HolderIndex {
   [[nodiscard]] std::size_t count() const noexcept {
     return running.size() + suspect.size() + orphans.size();
   }
-  // Of those that were granted.
+  // The slabs that were granted.
   [[nodiscard]] std::size_t leases() const noexcept { return count() - alleged; }
   [[nodiscard]] bool holds_of(const ClientId& producer) const;
 };

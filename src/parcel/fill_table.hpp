@@ -38,8 +38,8 @@ class FillTable {
   }
   // `to` has bytes(fills.size()); at most kMostFills.
   static void write(std::span<std::byte> to, const std::vector<Fill>& fills);
-  // Of all bytes that were committed. invalid_argument: they do not end with a table, or it names
-  // what is not before it.
+  // Reads the fills of a segment, given all bytes that were committed. invalid_argument: they do
+  // not end with a table, or it names what is not before it.
   [[nodiscard]] static Result<std::vector<Fill>> read(std::span<const std::byte> segment);
 
  private:

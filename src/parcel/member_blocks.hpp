@@ -52,8 +52,8 @@ class MemberBlocks {
   [[nodiscard]] Result<HandedOver> hand_over(Parcel parcel, std::string role);
   // The keeper did not take it, or has given it back: all is as it was before.
   void undo(const HandedOver& handed);
-  // Of its blocks those that were shared. Where the keeper has given it back (PoolBook::recall()),
-  // which is of none that continued a parcel, this member has each once more there than here.
+  // Its blocks that were shared. Where the keeper has given it back (PoolBook::recall()), which is
+  // of none that continued a parcel, this member has each once more there than here.
   [[nodiscard]] static Blocks shared_in(const HandedOver& handed);
   void taken(const Parcel& parcel) { taken_[parcel.number] = parcel; }
   [[nodiscard]] bool has_taken(std::uint64_t number) const { return taken_.contains(number); }

@@ -2,8 +2,8 @@
 // What is asked of the record; how one call moves other parcels is in parcel_moves.cpp, what
 // members are told in parcel_news.cpp.
 //
-// Of all parcels of an id at most one is complete and not replaced: closing one ends or replaces
-// those that were.
+// At most one parcel of an id is complete and not replaced: closing one ends or replaces those that
+// were.
 #include "parcel/parcel_book.hpp"
 
 #include <algorithm>

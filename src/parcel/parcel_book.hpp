@@ -236,7 +236,7 @@ class ParcelBook {
   friend bool operator==(const ParcelBook&, const ParcelBook&) = default;
 
  private:
-  // Of taker and giver.
+  // The roles of taker and giver.
   using Roles = std::pair<std::string, std::string>;
   struct Member {
     std::string role{};
@@ -278,11 +278,11 @@ class ParcelBook {
   // Who else has room for an earlier parcel of this id and between these roles; 0: nobody.
   [[nodiscard]] MemberNumber host_of(const Record& record) const;
   void open_reserved(const Roles& roles);
-  // Of a parcel that ends and was not taken: its receiver's room is free again, or that of the
-  // parcel which lodges there.
+  // Gives back the room of a parcel that ends and was not taken: its receiver's is free again, or
+  // that of the parcel which lodges there.
   void leave_room(const Record& record);
-  // Of one that its taker is done with, who will say that it has room again: what lodged there has
-  // used up room from now on.
+  // Pays for the room of a parcel that its taker is done with, who will say that it has room again:
+  // what lodged there has used up room from now on.
   void pay_room(Record& record);
   void leave(std::uint64_t number, bool done);
   void end_parcel(std::uint64_t number);

@@ -18,7 +18,7 @@ inline constexpr std::size_t kSlabUnit = std::size_t{2} << 20;  // bytes
 [[nodiscard]] Result<void> check(const KvPoolOptions& options);
 // From the beginning of one plane to the next.
 [[nodiscard]] std::size_t plane_bytes(const KvPoolShape& shape);
-// Of all planes, in whole units of slabs.
+// The bytes of all planes, in whole units of slabs.
 [[nodiscard]] std::size_t pool_bytes(const KvPoolShape& shape);
 // What members have to agree on, in words, but for the number of blocks.
 [[nodiscard]] std::string text_of(const KvPoolShape& shape);

@@ -40,7 +40,7 @@ struct JoinPool {
   std::uint32_t block_tokens = 1;
   std::uint64_t bytes = 0;  // of all slabs
   std::uint32_t quota = 0;  // of the role, where it has none yet; 0: it gets none by this
-  // Of who carries parcels between keepers.
+  // Given by who carries parcels between keepers.
   std::optional<ParcelBook::Courier> courier{};
 };
 // The next slabs of a pool that the caller makes, with a descriptor each. With the last of them the
@@ -114,7 +114,7 @@ struct Finish {
   std::uint64_t number = 0;
   ParcelEvent what = ParcelEvent::confirmed;
 };
-// Of who carries parcels: one that was to come from another keeper does not.
+// Told by who carries parcels: one that was to come from another keeper does not.
 struct TellCutOff {
   std::string role;
   ParcelHead head;
@@ -166,9 +166,9 @@ struct PoolReply {
   bool closed = false;
   std::uint64_t turn = 0;
   std::vector<Parcel> parcels{};
-  // Of an answer that was heard: why the last of its parcels or news that cannot be read cannot,
-  // which is not among these. A parcel the member has, and its blocks stay taken until the member
-  // leaves. Empty: all can.
+  // Set in an answer that was heard: why the last of its parcels or news that cannot be read
+  // cannot, which is not among these. A parcel the member has, and its blocks stay taken until the
+  // member leaves. Empty: all can.
   std::string unread{};
   std::vector<ParcelNews> told{};
   std::uint32_t waiting = 0;  // parcels for the member's role, after these

@@ -48,20 +48,20 @@ Result<SegmentBook::At> SegmentBook::kept_as(const char* call, SegmentNumber num
   return at;
 }
 
-Result<void> SegmentBook::join(Member member, const SegmentPerson& person) {
-  if (!members_.emplace(member, Known{person}).second) {
+Result<void> SegmentBook::join(Member member, const SegmentOwner& owner) {
+  if (!members_.emplace(member, Known{owner}).second) {
     return refused(Code::already_exists, "join", "the caller has joined");
   }
   return {};
 }
 
-Result<void> SegmentBook::check_room(const char* call, const SegmentPerson& person,
-                                     bool process_too, std::uint64_t bytes) const {
+Result<void> SegmentBook::check_room(const char* call, const SegmentOwner& owner, bool process_too,
+                                     std::uint64_t bytes) const {
   std::uint64_t all = 0, of_user = 0, of_process = 0;
   for (const auto& [number, segment] : segments_) {
     all += segment.bytes;
-    if (segment.person.user == person.user) of_user += segment.bytes;
-    if (segment.person == person) of_process += segment.bytes;
+    if (segment.owner.user == owner.user) of_user += segment.bytes;
+    if (segment.owner == owner) of_process += segment.bytes;
   }
   const auto room = [&](std::uint64_t taken, std::uint64_t most) {
     return most - std::min(taken, most) >= bytes;
@@ -80,12 +80,11 @@ Result<void> SegmentBook::check_room(const char* call, const SegmentPerson& pers
 Result<SegmentNumber> SegmentBook::reserve(Member member, std::uint64_t bytes) {
   AQUA_TRY(check_member("reserve", member));
   if (bytes == 0) return refused(Code::invalid_argument, "reserve", "no bytes");
-  const SegmentPerson person = members_.at(member).person;
-  AQUA_TRY(check_room("reserve", person, /*process_too=*/true, bytes));
+  const SegmentOwner owner = members_.at(member).owner;
+  AQUA_TRY(check_room("reserve", owner, /*process_too=*/true, bytes));
   do ++last_;
   while (segments_.contains(last_));  // one that was restored
-  segments_[last_] = {
-      .bytes = bytes, .person = person, .writer = member, .name = {.number = last_}};
+  segments_[last_] = {.bytes = bytes, .owner = owner, .writer = member, .name = {.number = last_}};
   return last_;
 }
 
@@ -97,11 +96,11 @@ Result<void> SegmentBook::restore(const SegmentName& name, std::uint64_t bytes, 
   if (segments_.contains(name.number)) {
     return refused(Code::already_exists, "restore", "there is a segment ", name.number);
   }
-  const SegmentPerson person{.user = user};
-  AQUA_TRY(check_room("restore", person, /*process_too=*/false, bytes));
+  const SegmentOwner owner{.user = user};
+  AQUA_TRY(check_room("restore", owner, /*process_too=*/false, bytes));
   segments_[name.number] = {.state = State::kept,
                             .bytes = bytes,
-                            .person = person,
+                            .owner = owner,
                             .name = name,
                             .copy_of = std::move(copy_of)};
   return {};

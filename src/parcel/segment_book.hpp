@@ -47,11 +47,11 @@ struct SegmentQuota {
   friend bool operator==(const SegmentQuota&, const SegmentQuota&) = default;
 };
 
-// Whose bytes they are.
-struct SegmentPerson {
+// Whose bytes a segment has: a user, and one of its processes.
+struct SegmentOwner {
   std::uint32_t user = 0;
   std::uint64_t process = 0;  // tells a process from every other one, also from later ones
-  friend bool operator==(const SegmentPerson&, const SegmentPerson&) = default;
+  friend bool operator==(const SegmentOwner&, const SegmentOwner&) = default;
 };
 
 struct SegmentCounts {
@@ -73,8 +73,8 @@ class SegmentBook {
       : quota_(quota), last_(last) {}
 
   // already_exists: it has joined.
-  [[nodiscard]] Result<void> join(Member member, const SegmentPerson& person);
-  // Of this many bytes, for the member to write.
+  [[nodiscard]] Result<void> join(Member member, const SegmentOwner& owner);
+  // Reserves this many bytes, for the member to write.
   //   invalid_argument     no bytes
   //   resource_exhausted   more than a quota allows
   [[nodiscard]] Result<SegmentNumber> reserve(Member member, std::uint64_t bytes);
@@ -148,7 +148,7 @@ class SegmentBook {
   struct Segment {
     State state = State::reserved;
     std::uint64_t bytes = 0;
-    SegmentPerson person{};
+    SegmentOwner owner{};
     Member writer = 0;  // 0: it is gone
     SegmentName name{};
     Parcel parcel = 0;
@@ -158,15 +158,15 @@ class SegmentBook {
     friend bool operator==(const Segment&, const Segment&) = default;
   };
   struct Known {
-    SegmentPerson person{};
+    SegmentOwner owner{};
     bool gone = false;
     friend bool operator==(const Known&, const Known&) = default;
   };
   using At = std::map<SegmentNumber, Segment>::iterator;
 
   [[nodiscard]] Result<void> check_member(const char* call, Member member) const;
-  // `process_too`: whether the quota of the person's process binds as well.
-  [[nodiscard]] Result<void> check_room(const char* call, const SegmentPerson& person,
+  // `process_too`: whether the quota of the owner's process binds as well.
+  [[nodiscard]] Result<void> check_room(const char* call, const SegmentOwner& owner,
                                         bool process_too, std::uint64_t bytes) const;
   // The segment that the member writes.
   [[nodiscard]] Result<At> written(const char* call, Member member, SegmentNumber number);

@@ -40,7 +40,7 @@ class Runtime::Impl final : private southbound::Listener {
                                           const KvRange& range, AquaTensor& tensor,
                                           const TensorPages& pages, Stream stream,
                                           transfer::Direction direction);
-  // Of memory that stays where it is until the transfer is over.
+  // Prepares a transfer of memory that stays where it is until the transfer is over.
   [[nodiscard]] Result<transfer::Transfer> prepare(transfer::TransferRequest request,
                                                    Stream stream);
   // Once something is queued it throws nothing. What was queued before a refusal is waited for; if
@@ -62,7 +62,7 @@ class Runtime::Impl final : private southbound::Listener {
 
   [[nodiscard]] device::Device& device() noexcept { return *device_; }
   [[nodiscard]] device::Device& host_device() noexcept { return host_->device(); }
-  // Of the host tier, page-locked so far: none but for a GPU.
+  // Bytes of the host tier that are page-locked so far: none but for a GPU.
   [[nodiscard]] std::size_t pinned_bytes() const noexcept {
     return pinning_ ? pinning_->pinned_bytes() : 0;
   }

@@ -85,7 +85,7 @@ class MappedSlabs {
 };
 
 [[nodiscard]] std::vector<std::size_t> sizes_of(const std::vector<SlabDescriptor>& slabs);
-// Of those places that have one.
+// The descriptors of those places that have one.
 [[nodiscard]] std::vector<SlabDescriptor> descriptors_of(const MappedSlabs& slabs);
 
 }  // namespace aqua::runtime

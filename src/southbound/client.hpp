@@ -131,7 +131,7 @@ class Client {
                                                              std::string key = new_key());
   [[nodiscard]] Result<ledger::Reclaim> reclaim_status(std::uint64_t reclaim);
 
-  // Of `key` the same holds as for a reclaim.
+  // Leases memory. The same holds of `key` as for a reclaim.
   [[nodiscard]] Result<std::vector<ledger::Grant>> lease(std::uint64_t bytes,
                                                          std::uint64_t exit_bytes,
                                                          std::string key = new_key());

@@ -15,7 +15,7 @@ class DirtyChunks {
   static constexpr std::size_t kChunkBytes = std::size_t{256}
                                              << 10;  // what a write dirties at least
 
-  // Of a tensor of `bytes`. clear() comes before the first mark().
+  // Covers a tensor of `bytes`. clear() comes before the first mark().
   explicit DirtyChunks(std::size_t bytes) : bytes_(bytes) {}
 
   // All is clean. The only call that allocates here, and only the first time.

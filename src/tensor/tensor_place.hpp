@@ -45,7 +45,7 @@ class TensorPlace {
   unsigned read_pins = 0;
   unsigned write_pins = 0;
   bool retired = false;  // its tensor has left; goes to DeferredFrees with its last pin
-  // Of PlaceList.
+  // PlaceList's own.
   bool listed = false;
   std::shared_ptr<TensorPlace> next_listed;
 

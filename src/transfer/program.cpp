@@ -28,7 +28,8 @@ class CacheSide {
   explicit CacheSide(const ProgramInput& in) : in_(in) {
     if (in.named == nullptr) runs_.emplace(in.layout, in.blocks);
   }
-  // Of the slice [begin, end), whose first byte lies at `address`. By blocks it is whole pieces.
+  // A step for the slice [begin, end), whose first byte lies at `address`. By blocks it is whole
+  // pieces.
   [[nodiscard]] Step slice(std::size_t begin, std::size_t end, std::byte* address) const {
     Step step{.lane = Lane::caller, .method = in_.method};
     if (in_.named != nullptr) {
@@ -81,7 +82,7 @@ class Builder {
     program_.groups.push_back(group);
     return {};
   }
-  // Of the side lane, in the group reported last.
+  // The last event of the side lane, in the group reported last.
   [[nodiscard]] Event* last_arrived() const { return program_.groups.back().arrived[1]; }
   [[nodiscard]] Program take() { return std::move(program_); }
 

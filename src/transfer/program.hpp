@@ -46,7 +46,8 @@ struct Program {
   std::vector<Step> steps;
   std::vector<LayerGroup> groups;
   device::BlockBatch blocks;  // null: no step is a copy by blocks
-  // Of `blocks`. What it has of them on the device is sent when it is made, ahead of every copy.
+  // The table of `blocks`. What it has of them on the device is sent when it is made, ahead of
+  // every copy.
   std::unique_ptr<device::BlockTable> table;
   device::CancelFlag cancel;
 };

@@ -13,7 +13,7 @@ import unittest
 
 BENCH, COORDINATOR = sys.argv[1:3]
 SUMMARY = {"median", "p25", "p75", "min", "max", "samples"}
-# Of each part: its rows, and what each of them has beside "part".
+# The rows of each part, and what each of them has beside "part".
 PARTS = {
     "step": (1, {"ratio", "written_over_fetched", "copies_over_compute", "resident_step_s", "step_s"}),
     "on_demand": (1, {"ratio", "copies_over_compute", "resident_step_s", "step_s"}),

@@ -19,7 +19,7 @@ class FailingNew {
   [[nodiscard]] bool failed() const;
 };
 
-// Of all threads.
+// The number of live allocations of all threads.
 [[nodiscard]] std::ptrdiff_t live_allocations();
 
 }  // namespace aqua::test

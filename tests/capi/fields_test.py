@@ -86,7 +86,7 @@ OTHERWISE = {
     "aqua_parallelism": {"stage_layer_count", "head_count"},
     "aqua_stream_group": {"shape", "parallelism"},
     "StreamGroup": {"shards"},
-    # Of the carrier, which in C every streamer has.
+    # The carrier's fields, which in C every streamer has.
     "aqua_streamer_options": {"shape", "parallelism", "other_count", "name", "keeper", "parcel_bytes", "ready"},
     "StreamerOptions": {"shards"},
     "aqua_streamer_status": {"giving", "taken", "ready", "connected", "keeper_error"},
@@ -99,7 +99,8 @@ OTHERWISE = {
     "aqua_packer_engine_boundary": {"engine"},  # keys of the C++ maps
     "aqua_packer_server_boundary": {"server"},
 }
-# Of C alone, in place of what a C++ object answers: handles, and what they tell of themselves.
+# Structs of C alone, in place of what a C++ object answers: handles, and what they tell of
+# themselves.
 HANDLES = {"runtime", "tensor", "pin", "ticket", "layout", "pool", "reclaim", "layer_pool", "block_pool", "packer",
            "weights", "weights_publisher", "kv_pool", "streamer", "stream_out", "stream_in", "replicator",
            "replica_reader", "microbatch_swap"}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of a parcel whose tail is in doubt, nothing is written that is not this process's own.
+// A process writes nothing but what is its own of a parcel whose tail is in doubt.
 #include "serve/own_tail.hpp"
 
 #include <gtest/gtest.h>

@@ -46,9 +46,9 @@ struct World {
     options.health = std::chrono::hours(1);  // port 1 is nobody's
     fleet = Fleet::open(options, {parse_engine("a=http://127.0.0.1:1").value()}).value();
     ServerOptions serving{.port = 0};
-    serving.gate.tokens = tokens;
-    serving.gate.quota = {.rate = 1'000'000, .concurrent = 1000};
-    serving.gate.most_body = 4096;
+    serving.filter.tokens = tokens;
+    serving.filter.quota = {.rate = 1'000'000, .concurrent = 1000};
+    serving.filter.most_body = 4096;
     server = RouterServer::start(serving, *fleet, counters).value();
   }
   Counters counters;
@@ -153,7 +153,7 @@ const std::set<std::string>& open_bodies(int port) {
   return bodies;
 }
 
-// Of a router that wants tokens: that the caller may be told this.
+// Checks that a router that wants tokens may tell the caller this.
 void check_allowed(int port, const Answer& answer, Role role, std::string_view said) {
   // By paths that are spelled another way anything may be asked for.
   const auto may_ask = [said](std::string_view part) {
@@ -189,7 +189,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const int port = (is_open ? open : guarded)->server->port();
   const std::string heard = answer_to(port, said);
   if (heard.size() == kMostHeard) return 0;  // the last reply is not whole
-  // Of nothing, a fence has ended the connection.
+  // Where nothing was heard, a fence has ended the connection.
   for (std::string_view left = heard; !left.empty();) {
     const Answer answer = take_answer(left);
     require(answer.status >= 100 && answer.status <= 599 && answer.status != 500);

@@ -13,7 +13,7 @@
 
 namespace aqua::test {
 
-// Of whoever says something first.
+// The answer of whoever says something first.
 inline std::string answer_of_any(const std::vector<std::unique_ptr<PeerProgram>>& members) {
   std::vector<pollfd> polled;
   polled.reserve(members.size());

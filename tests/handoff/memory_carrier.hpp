@@ -51,7 +51,7 @@ struct MemoryHub {
     AquaTensor tensor;
     std::shared_ptr<SharedTicket> copies{};
   };
-  // Of close(), until what was filled is there.
+  // A close(), until what was filled is there.
   struct Closing {
     MemberNumber giver = 0;
     std::uint32_t tokens = 0;

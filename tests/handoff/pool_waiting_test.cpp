@@ -28,7 +28,7 @@ class WaitingForBlocks : public ::testing::Test {
     };
   }
   ~WaitingForBlocks() override { step_hook = nullptr; }
-  // Of members that have no block that they have not asked for.
+  // Joins as a member that has no block that it has not asked for.
   [[nodiscard]] KvPool join(const std::string& role) {
     KvPoolOptions options = small_pool(keeper_.socket(), role);
     options.reserve = 0;

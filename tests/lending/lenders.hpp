@@ -43,7 +43,7 @@ class Lenders : public TwoProcesses {
     return eventually(
         [&] { return peer_->ask(concat("custody ", leases_[i].key.index)) == custody; });
   }
-  // Of a slab that is imported.
+  // The address of a slab that is imported.
   [[nodiscard]] std::byte* at(const LeasedSlab& lease) const {
     return importer_->base() + importer_->find(lease.key).value().offset;
   }

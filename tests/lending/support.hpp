@@ -41,7 +41,8 @@ class SocketPath {
   std::string directory_;
 };
 
-// Of 64 MiB and one of device_kinds(); emulated ones are emu:`ordinal`, where that is told apart.
+// Opens a device of 64 MiB, one of device_kinds(); emulated ones are emu:`ordinal`, where that is
+// told apart.
 [[nodiscard]] std::unique_ptr<device::Device> open_gpu(unsigned ordinal,
                                                        const std::string& kind = "hostile");
 
@@ -62,7 +63,7 @@ class FreedLog {
 // An exporter whose memory can be looked at: every slab is mapped a second time.
 class Lender {
  public:
-  // Of slabs as small as the device has them. Its exchange is at `path`, or where nobody is.
+  // Lends slabs as small as the device has them. Its exchange is at `path`, or where nobody is.
   explicit Lender(std::size_t slabs, const std::string& kind = "hostile",
                   const std::string& path = {});
 

@@ -15,7 +15,7 @@ using Members = std::vector<MemberNumber>;
 
 constexpr MemberNumber kLarge = 1, kSmall = 2, kThird = 3;
 
-// Of a pool of eight blocks.
+// A queue over a pool of eight blocks.
 class BlockQueues : public ::testing::Test {
  protected:
   std::uint32_t grant(MemberNumber member, std::uint32_t most, std::uint32_t least) {

@@ -20,26 +20,26 @@ class NaiveSegments {
  public:
   explicit NaiveSegments(const SegmentQuota& quota) : quota_(quota) {}
 
-  std::optional<Code> join(std::uint64_t m, const SegmentPerson& person) {
+  std::optional<Code> join(std::uint64_t m, const SegmentOwner& owner) {
     if (find(m) != nullptr) return Code::already_exists;
-    members_.push_back({m, person});
+    members_.push_back({m, owner});
     return {};
   }
   std::optional<Code> reserve(std::uint64_t m, std::uint64_t bytes, SegmentNumber number) {
     if (!present(m)) return Code::not_found;
     if (bytes == 0) return Code::invalid_argument;
-    const SegmentPerson person = find(m)->person;
+    const SegmentOwner owner = find(m)->owner;
     std::uint64_t all = bytes, user = bytes, process = bytes;
     for (const Fact& f : facts_) {
       all += f.bytes;
-      user += f.person.user == person.user ? f.bytes : 0;
-      process += f.person == person ? f.bytes : 0;
+      user += f.owner.user == owner.user ? f.bytes : 0;
+      process += f.owner == owner ? f.bytes : 0;
     }
     if (all > quota_.bytes || user > quota_.of_user || process > quota_.of_process ||
         facts_.size() + 1 > quota_.segments) {
       return Code::resource_exhausted;
     }
-    facts_.push_back({.number = number, .bytes = bytes, .person = person, .writer = m});
+    facts_.push_back({.number = number, .bytes = bytes, .owner = owner, .writer = m});
     return {};
   }
   std::optional<Code> commit(std::uint64_t m, SegmentNumber number, std::uint64_t parcel,
@@ -163,13 +163,13 @@ class NaiveSegments {
  private:
   struct Known {
     std::uint64_t member = 0;
-    SegmentPerson person{};
+    SegmentOwner owner{};
     bool gone = false;
   };
   struct Fact {
     SegmentNumber number = 0;
     std::uint64_t bytes = 0;
-    SegmentPerson person{};
+    SegmentOwner owner{};
     std::uint64_t writer = 0;
     bool mine = true;  // its writer may write it
     bool kept = false;

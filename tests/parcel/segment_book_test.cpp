@@ -9,7 +9,7 @@ namespace aqua {
 namespace {
 
 constexpr SegmentQuota kRoomy{.bytes = 1000, .of_user = 1000, .of_process = 1000, .segments = 100};
-constexpr SegmentPerson kAlice{.user = 1, .process = 10};
+constexpr SegmentOwner kAlice{.user = 1, .process = 10};
 
 // Two members of two processes.
 SegmentBook two_members() {

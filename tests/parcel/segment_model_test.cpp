@@ -35,8 +35,8 @@ struct SegmentTwins {
   }
 
   void join(std::uint64_t m) {
-    const SegmentPerson person{.user = static_cast<std::uint32_t>(m / 3), .process = m / 2};
-    same(book.join(m, person), naive.join(m, person));
+    const SegmentOwner owner{.user = static_cast<std::uint32_t>(m / 3), .process = m / 2};
+    same(book.join(m, owner), naive.join(m, owner));
   }
   void reserve(std::uint64_t m, std::uint64_t bytes) {
     const auto number = book.reserve(m, bytes);

@@ -73,7 +73,7 @@ class Engine {
   }
   GroupMember& member() { return *member_; }
   RuntimeStatus status() { return runtime_.status(); }
-  // Of the last plan.
+  // The resumes of the last plan.
   std::vector<GroupResume> resumes() {
     const std::lock_guard lock(mu_);
     return resumes_;
@@ -204,7 +204,7 @@ TEST_F(GroupMembers, AnObserverHasNoPlaceAndKeepsTheGroupThatItHasCreated) {
   EXPECT_EQ(GroupMember::join(*runtime, watching).error().code, Code::invalid_argument);
 }
 
-// Of every runtime in this process. Returns how many there were.
+// Breaks the lifelines of every runtime in this process. Returns how many there were.
 int break_lifelines(const std::string& path) {
   int broken = 0;
   for (int fd = 3; fd < 1024; ++fd) {

@@ -59,7 +59,7 @@ class Pages : public ::testing::Test {
       std::memset(at, mark(p, b, round), kBlock);
     });
   }
-  // Of each block, which one's bytes of which round it has: block + 10 * round; -1: mixed.
+  // Which block's bytes of which round each block has: block + 10 * round; -1: mixed.
   [[nodiscard]] std::vector<int> held() {
     std::vector<int> all(kBlocks, -2);
     each([&](std::byte* at, unsigned p, std::uint32_t b) {

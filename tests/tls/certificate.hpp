@@ -30,8 +30,8 @@ struct Signer {
   X509* certificate = nullptr;
 };
 
-// Of `name` and `key`, with one extension (NID_subject_alt_name, "DNS:a.test"). `days`: until it
-// expires; less than 0: it has. It begins `days_ago`.
+// Makes a certificate of `name` and `key`, with one extension (NID_subject_alt_name, "DNS:a.test").
+// `days`: until it expires; less than 0: it has. It begins `days_ago`.
 inline TestCertificate sign(const std::string& name, EVP_PKEY* key, int extension,
                             const std::string& says, int days, const Signer& by, long serial,
                             int days_ago = 7) {
@@ -53,7 +53,7 @@ inline TestCertificate sign(const std::string& name, EVP_PKEY* key, int extensio
   return made;
 }
 
-// Of mode 0600, by one of OpenSSL's functions that write to a file.
+// Writes a file of mode 0600, by one of OpenSSL's functions that write to a file.
 template <typename Print>
 void write_pem(const std::string& path, const Print& print) {
   std::FILE* const file = std::fopen(path.c_str(), "w");

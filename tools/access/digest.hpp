@@ -20,7 +20,7 @@ using Digest = std::array<std::uint8_t, 32>;
 // Takes the same time whatever the two are.
 [[nodiscard]] bool same_digest(const Digest& a, const Digest& b) noexcept;
 
-// Of what to_hex() makes of one, 64 digits; nullopt for anything else.
+// Parses what to_hex() makes of a digest, 64 digits; nullopt for anything else.
 [[nodiscard]] std::optional<Digest> parse_digest(std::string_view text);
 
 }  // namespace aqua::access

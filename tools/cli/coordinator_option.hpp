@@ -15,8 +15,8 @@ inline constexpr const char* kPackagedSocket = "/run/aqua/coordinator.sock";
 
 void add_coordinator(CommandLine& line, std::string& address);
 
-// Of an `address` that was not given: $AQUA_COORDINATOR, or else `packaged` where there is such a
-// socket. invalid_argument, with `command` first, when there is neither.
+// Fills in an `address` that was not given: $AQUA_COORDINATOR, or else `packaged` where there is
+// such a socket. invalid_argument, with `command` first, when there is neither.
 [[nodiscard]] Result<void> resolve_coordinator(std::string& address, std::string_view command,
                                                const char* packaged = kPackagedSocket);
 

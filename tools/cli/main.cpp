@@ -49,7 +49,7 @@ struct Command {
   std::chrono::milliseconds interval{1000};
 };
 
-// Of `verb`: status or slab.
+// The command line of `verb`: status or slab.
 CommandLine line_of(std::string_view verb, Command& command) {
   const bool status = verb == "status";
   CommandLine line(std::string(verb),

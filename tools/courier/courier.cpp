@@ -23,9 +23,10 @@ Result<std::unique_ptr<Courier>> Courier::start(CourierOptions options, Say say)
                 MetricsPage::open(given.metrics, courier->counters_, courier->states_, given.keeper,
                                   *courier->identity_));
   }
-  if (!given.door.address.empty()) {
-    AQUA_ASSIGN(courier->door_, Door::open(given.door, given.keeper, *courier->identity_,
-                                           courier->counters_, courier->say_));
+  if (!given.listener.address.empty()) {
+    AQUA_ASSIGN(courier->listener_,
+                PeerListener::open(given.listener, given.keeper, *courier->identity_,
+                                   courier->counters_, courier->say_));
   }
   auto state = courier->states_.begin();
   const auto telling = [&](std::string name) -> Say {

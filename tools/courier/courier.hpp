@@ -3,8 +3,8 @@
 // copies of what this one's keeps, and keeps nothing: whatever ends it, each parcel is with one
 // keeper or the other.
 //
-// Threads: one for each connection of a route, one for each mirror, and Door's. The destructor ends
-//          them.
+// Threads: one for each connection of a route, one for each mirror, and those of PeerListener. The
+//          destructor ends them.
 #pragma once
 
 #include <list>
@@ -16,7 +16,7 @@
 #include "aqua/result.hpp"
 #include "base/unique_fd.hpp"
 #include "tools/courier/carry/counters.hpp"
-#include "tools/courier/carry/door.hpp"
+#include "tools/courier/carry/peer_listener.hpp"
 #include "tools/courier/carry/sender.hpp"
 #include "tools/courier/mirror/mirror_sender.hpp"
 #include "tools/courier/net/mutual_tls.hpp"
@@ -27,7 +27,7 @@ namespace aqua::courier {
 struct CourierOptions {
   std::string keeper{};  // path of its socket, as SegmentsOptions::keeper
   MutualTlsFiles files{};
-  DoorOptions door{};  // no address: nobody may connect
+  PeerListenerOptions listener{};  // no address: nobody may connect
   std::vector<Route> routes{};
   std::vector<Mirror> mirrors{};
   std::string metrics{};  // HOST:PORT of a page; empty: there is none
@@ -35,8 +35,8 @@ struct CourierOptions {
 
 class Courier {
  public:
-  // Errors: MutualTls::load()'s and Door::open()'s. Whether others can be reached is not looked at:
-  // that is tried for as long as it takes, as is the keeper.
+  // Errors: MutualTls::load()'s and PeerListener::open()'s. Whether others can be reached is not
+  // looked at: that is tried for as long as it takes, as is the keeper.
   [[nodiscard]] static Result<std::unique_ptr<Courier>> start(CourierOptions options, Say say);
   ~Courier();
   Courier(const Courier&) = delete;
@@ -44,11 +44,11 @@ class Courier {
 
   // Reads certificates again, for connections from now on.
   [[nodiscard]] Result<void> reload() { return identity_->reload(); }
-  [[nodiscard]] int port() const { return door_ == nullptr ? 0 : door_->port(); }
+  [[nodiscard]] int port() const { return listener_ == nullptr ? 0 : listener_->port(); }
   [[nodiscard]] const Counters& counters() const { return counters_; }
   // To others, of routes and mirrors.
   [[nodiscard]] std::size_t connections_up() const;
-  // Of the page of metrics; 0: there is none.
+  // The port of the page of metrics; 0: there is none.
   [[nodiscard]] int metrics_port() const { return page_ == nullptr ? 0 : page_->port(); }
 
  private:
@@ -65,7 +65,7 @@ class Courier {
   Counters counters_;
   std::list<RouteState> states_;  // one for each route, then for each mirror
   std::unique_ptr<MetricsPage> page_;
-  std::unique_ptr<Door> door_;
+  std::unique_ptr<PeerListener> listener_;
   std::list<Sender> senders_;
   std::list<MirrorSender> mirrors_;
   std::vector<std::thread> threads_;

@@ -71,20 +71,21 @@ std::string read_peer(JsonObject& object) {
   return peer;
 }
 
-Result<DoorOptions> read_door(const Json& json) {
+Result<PeerListenerOptions> read_listener(const Json& json) {
   JsonObject object(json, "listen");
-  DoorOptions door{.address = read_address(object), .peers = read_names(object, "peers")};
-  if (door.peers.empty()) object.fail("peers: nobody may connect");
-  for (const std::string& peer : door.peers) {
+  PeerListenerOptions listener{.address = read_address(object),
+                               .peers = read_names(object, "peers")};
+  if (listener.peers.empty()) object.fail("peers: nobody may connect");
+  for (const std::string& peer : listener.peers) {
     if (is_address(peer)) object.fail(concat("peers: ", peer, " is no DNS name of a certificate"));
   }
-  if (object.has("pools")) door.pools = read_names(object, "pools");
-  door.copies = object.flag_or("copies", false);
+  if (object.has("pools")) listener.pools = read_names(object, "pools");
+  listener.copies = object.flag_or("copies", false);
   if (object.has("connections")) {
-    door.connections = object.count("connections", 1, kMostConnections);
+    listener.connections = object.count("connections", 1, kMostConnections);
   }
   AQUA_TRY(object.finish());
-  return door;
+  return listener;
 }
 
 Result<Route> read_route(const Json& json, std::size_t number) {
@@ -173,9 +174,9 @@ Result<CourierOptions> parse_options(std::string_view text) {
   }
   std::size_t connections = 0;
   if (listen != nullptr) {
-    AQUA_ASSIGN(options.door, read_door(*listen));
-    options.door.patience = patience;
-    connections += options.door.connections;
+    AQUA_ASSIGN(options.listener, read_listener(*listen));
+    options.listener.patience = patience;
+    connections += options.listener.connections;
   }
   if (carry != nullptr) AQUA_TRY(read_routes(*carry, options.routes));
   for (Route& route : options.routes) {

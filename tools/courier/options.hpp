@@ -14,7 +14,8 @@ namespace aqua::courier {
 
 // invalid_argument names the key: one that is missing, unknown, or holds what cannot be.
 [[nodiscard]] Result<CourierOptions> parse_options(std::string_view json);
-// Of a file; `path` begins each message. Files that it names beside itself are found beside it.
+// Reads options from a file; `path` begins each message. Files that it names beside itself are
+// found beside it.
 [[nodiscard]] Result<CourierOptions> read_options(const std::string& path);
 
 }  // namespace aqua::courier

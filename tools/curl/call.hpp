@@ -24,8 +24,8 @@ struct Request {
   std::string url{};                   // its scheme is http or https
   std::vector<std::string> headers{};  // "Name: value"
   std::string body{};
-  // Of https: a PEM file of the authorities that may have signed the other's certificate; "": those
-  // that this system trusts. `authority_from` names, in messages, what says so.
+  // For https, a PEM file of the authorities that may have signed the other's certificate; "":
+  // those that this system trusts. `authority_from` names, in messages, what says so.
   std::string authority{};
   std::string_view authority_from{};
   Clock::time_point deadline = Clock::time_point::max();

@@ -17,7 +17,7 @@ struct Origin {
   int port = 0;
 };
 
-// Of "http://HOST:PORT" or "https://HOST:PORT". invalid_argument for anything else.
+// Parses "http://HOST:PORT" or "https://HOST:PORT". invalid_argument for anything else.
 [[nodiscard]] Result<Origin> parse_origin(std::string_view text);
 [[nodiscard]] std::string to_string(const Origin& origin);
 

@@ -20,7 +20,8 @@ struct HttpOptions {
   // In which nothing is heard; 0: as long as it takes. For connecting a tenth of it (of 0: 6 s),
   // and 2 s at least.
   std::chrono::seconds timeout{60};
-  // Of a call, from its beginning to its last byte, however much is heard; 0: as long as it takes.
+  // The most time of a call, from its beginning to its last byte, however much is heard; 0: as long
+  // as it takes.
   std::chrono::milliseconds whole{0};
   std::stop_token stop{};  // ends what is under way, and all that would follow
 };

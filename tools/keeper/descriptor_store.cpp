@@ -38,7 +38,7 @@ std::optional<std::uint64_t> number_of(std::string_view text) {
   return number;
 }
 
-// Of NAME-PART the number in NAME, and PART.
+// Splits NAME-PART into the number in NAME, and PART.
 std::optional<std::pair<std::uint64_t, std::string_view>> parts_of(std::string_view text) {
   const std::size_t dash = text.find('-');
   if (!text.starts_with('c') || dash == std::string_view::npos) return std::nullopt;

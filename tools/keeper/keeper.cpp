@@ -25,7 +25,7 @@ std::vector<std::byte> bytes_of(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Of what was served: a reply, and descriptors that stay the keeper's.
+// The answer made of what was served: a reply, and descriptors that stay the keeper's.
 template <typename Served>
 PacketHandler::Answer answer_of(Result<Served> served) {
   if (!served.ok()) return {.bytes = bytes_of(wire::encode_refusal(served.error()))};

@@ -5,9 +5,9 @@
 // what it keeps for its disk alone (DiskThread), and speaks to processes of its own user and root
 // alone.
 //
-// Of models, a client's word ends with its connection: what it was filling is dropped, what it read
-// is read no more. That is enough, because nobody writes what is published: memory goes when the
-// last process has unmapped it, whatever the keeper believes.
+// What a client says of models ends with its connection: what it was filling is dropped, what it
+// read is read no more. That is enough, because nobody writes what is published: memory goes when
+// the last process has unmapped it, whatever the keeper believes.
 //
 // What is committed lies in systemd's descriptor store as well, where there is one: a keeper that
 // is started after another one died has what that had.
@@ -39,7 +39,7 @@ struct KeeperOptions {
   std::size_t most_slabs = 1 << 16;  // of all that is kept
   std::size_t pools = 64;            // each remembers up to 65,536 ids of parcels that ended
   std::size_t members = 256;         // of KV pools; a quarter of them of one process
-  // Of the keeper's memory, for parcels, their notes and shared blocks of all pools.
+  // The keeper's memory for parcels, their notes and shared blocks of all pools.
   std::uint64_t pool_record_bytes = std::uint64_t{1} << 30;
   std::size_t segment_members = 256;  // who has segments; a quarter of them of one process
   // Bytes of segments. Those of one process are at most half of it.

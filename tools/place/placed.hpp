@@ -23,7 +23,7 @@ struct NamedPair {
 [[nodiscard]] std::vector<NamedPair> named_pairs(const Cluster& cluster,
                                                  const Placement& placement);
 
-// Of what render_json() has written; fields beside "version" and "pairs" are not looked at.
+// Parses what render_json() has written; fields beside "version" and "pairs" are not looked at.
 // invalid_argument names what is missing, or a name that is in two pairs.
 [[nodiscard]] Result<std::vector<NamedPair>> parse_pairs(std::string_view text);
 

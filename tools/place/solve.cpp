@@ -20,7 +20,7 @@ namespace aqua::place {
 namespace {
 
 constexpr std::size_t kManyClasses = 20;  // too many patterns to write down
-// Of annealing: half a second in a small cluster, a few in one of a thousand units.
+// Steps of annealing: half a second in a small cluster, a few in one of a thousand units.
 constexpr long kAnnealingSteps = 2'000'000;
 constexpr long kAnnealingStepsAUnit = 8'000;
 

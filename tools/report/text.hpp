@@ -20,7 +20,7 @@ class Lines {
   explicit Lines(std::string_view text) : rest_(text) {}
   // False at the end.
   [[nodiscard]] bool next(std::string_view& line);
-  // Of the line last returned, from 1.
+  // The number of the line last returned, from 1.
   [[nodiscard]] std::size_t number() const noexcept { return number_; }
 
  private:

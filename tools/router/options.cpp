@@ -27,7 +27,7 @@ Result<void> read_listen(RouterOptions& options) {
   if (host.empty() || !port || *port < 0 || *port > 65535)
     return wrong("--listen", concat(report::shown(text), ": expected HOST:PORT"));
   const bool is_local = access::is_loopback(std::string_view(text).substr(0, colon));
-  if (!is_local && options.server.gate.tokens.empty() && !options.server.gate.open) {
+  if (!is_local && options.server.filter.tokens.empty() && !options.server.filter.open) {
     return wrong("--listen", concat(report::shown(text),
                                     " is reached from elsewhere: give --tokens FILE, or --open"));
   }
@@ -77,19 +77,19 @@ an engine dies. Runs until SIGTERM, which lets answers end. docs/operate/router.
               "of an engine that is left free for growth")
       .group("Clients")
       .text("--listen", options.listen, "HOST:PORT", "port 0: any that is free")
-      .text("--tokens", options.server.gate.tokens, "FILE",
+      .text("--tokens", options.server.filter.tokens, "FILE",
             "who may, as of aqua-coordinator token; without it everybody on this machine")
-      .flag("--open", options.server.gate.open,
+      .flag("--open", options.server.filter.open,
             "lets everybody in from other machines too, without tokens")
       .text("--coordinator-page", options.server.coordinator_page, "URL",
             "of the coordinator's page, where lent memory is shown: the router's own links there")
       .number("--connections", options.server.connections, 1, 65536, "N",
               "at one time, each with a thread; more get a 503")
-      .number("--max-rate", options.server.gate.quota.rate, 1, 1'000'000, "N",
+      .number("--max-rate", options.server.filter.quota.rate, 1, 1'000'000, "N",
               "requests a second of one token")
-      .number("--max-concurrent", options.server.gate.quota.concurrent, 1, 65536, "N",
+      .number("--max-concurrent", options.server.filter.quota.concurrent, 1, 65536, "N",
               "requests at one time of one token")
-      .number("--max-body", options.server.gate.most_body, 1024, std::size_t{1} << 30, "BYTES",
+      .number("--max-body", options.server.filter.most_body, 1024, std::size_t{1} << 30, "BYTES",
               "of a request")
       .number("--max-behind", talk.most_behind, 16, 1U << 30, "TOKENS",
               "that a client may be behind; then its answer ends")

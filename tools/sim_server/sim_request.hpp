@@ -25,8 +25,9 @@ struct SimRequest {
   bool chat = false;      // messages for a prompt
 };
 
-// Of /v1/completions, /v1/chat/completions and, where nothing but the prompt counts, /tokenize. A
-// prompt is a text or a list of ids; messages become one text. invalid_argument says what is wrong.
+// Parses a body of /v1/completions, /v1/chat/completions and, where nothing but the prompt counts,
+// /tokenize. A prompt is a text or a list of ids; messages become one text. invalid_argument says
+// what is wrong.
 [[nodiscard]] Result<SimRequest> parse_sim_request(std::string_view body);
 
 }  // namespace aqua::tool

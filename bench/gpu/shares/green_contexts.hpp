@@ -48,7 +48,7 @@ class SmPart {
 // A part of the multiprocessors, and the others. The driver rounds the part's number up.
 class SmParts {
  public:
-  // Of a GPU that is not divided: no other part. `functions` outlives this.
+  // The whole GPU, not divided: there is no other part. `functions` outlives this.
   [[nodiscard]] static Result<SmParts> whole(const GreenFunctions& functions);
   // unimplemented: the GPU cannot be divided.
   [[nodiscard]] static Result<SmParts> divide(const GreenFunctions& functions, unsigned sms);

@@ -62,7 +62,7 @@ class KvMemory {
   [[nodiscard]] virtual KvChange change(Stream) { return {}; }
 
   [[nodiscard]] virtual ExpansionStats stats() const { return {}; }
-  // Of what changes: at least so many times in all.
+  // Asks for changes until there were at least so many in all.
   virtual void change_until(std::uint64_t) {}
 };
 

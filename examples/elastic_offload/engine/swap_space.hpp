@@ -31,7 +31,7 @@ class SwapSpace {
   // The device's seconds of the fetch of a sequence that advance() has just made resident.
   [[nodiscard]] static double fetch_seconds(const Sequence& sequence);
 
-  // Of tensors made from here on. At first they go to lent memory where there is room.
+  // Whether tensors made from here on use lent memory. At first they go there where there is room.
   void use_lent_memory(bool use) { use_lent_ = use; }
   [[nodiscard]] bool uses_lent_memory() const { return use_lent_; }
 

@@ -247,7 +247,7 @@ LoadReport ToyEngine::load() const {
   return load;
 }
 
-// Of sequences that have no blocks.
+// The bytes that sequences without blocks wait for.
 std::size_t ToyEngine::bytes_waiting() const {
   std::size_t bytes = 0;
   for (const auto& [id, sequence] : sequences_) {

@@ -73,7 +73,7 @@ class ToyEngine {
  private:
   using Phase = Sequence::Phase;
 
-  // Of a step until it is safe.
+  // A step that is not safe yet, so that its tokens do not count.
   struct Uncounted {
     std::uint64_t step = 0;
     std::uint64_t tokens = 0;                 // that it generated

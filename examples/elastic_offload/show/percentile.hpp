@@ -8,7 +8,7 @@
 
 namespace aqua::example {
 
-// Of samples in any order, by nearest rank; 0 when there are none.
+// A percentile of samples in any order, by nearest rank; 0 when there are none.
 [[nodiscard]] inline double percentile(std::vector<double> samples, double percent) {
   if (samples.empty()) return 0;
   std::sort(samples.begin(), samples.end());

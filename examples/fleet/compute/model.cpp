@@ -29,7 +29,7 @@ std::size_t complete_bytes(const std::string& text) {
 }  // namespace
 
 std::string last_text(const Model& model, std::span<const Token> tokens) {
-  // Of what comes before, only the bytes of a character that is not complete matter.
+  // Only the bytes of a character that is not complete matter in what comes before.
   std::string text;
   for (std::size_t at = tokens.size() - 1; at > 0 && text.size() < kMostBytesOfACharacter; --at)
     text.insert(0, model.bytes_of(tokens[at - 1]));

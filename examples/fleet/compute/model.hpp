@@ -39,7 +39,7 @@ class Model {
   [[nodiscard]] virtual std::string name() const = 0;
   // Tokens of a prompt and its answer, at most.
   [[nodiscard]] virtual std::uint32_t context() const = 0;
-  // Of a cache of so many blocks.
+  // The shape of a cache of so many blocks.
   [[nodiscard]] virtual KvPoolShape kv_shape(std::uint32_t blocks) const = 0;
 
   // The KV lies there from now on, at addresses that kernels can follow; what was elsewhere is

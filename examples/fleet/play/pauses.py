@@ -22,7 +22,8 @@ class Pauses:
 
     def end(self):
         iterations, pauses = self.look()
-        # Of the busiest engine, which never rests. The first may have ended as this began.
+        # The iterations of the busiest engine, which never rests. The first may have ended as this
+        # began.
         most = max(count - self.iterations[letter] for letter, count in iterations.items()) - 1
         seconds = (time.monotonic() - self.begun) / max(1, most)
         within = {bound: count - self.pauses[bound] for bound, count in pauses.items()}

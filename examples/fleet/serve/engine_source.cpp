@@ -24,7 +24,7 @@ constexpr std::size_t kMostParcels = 64;
 // an answer that has more of them, however much room there is.
 constexpr std::uint64_t kMostIdsInNote = 512;
 
-// Of a move that cannot begin: its prompt is still computed, or the answer has outgrown its room.
+// Why a move cannot begin: its prompt is still computed, or the answer has outgrown its room.
 Reason reason_of(const Error& error) {
   return {error.code == Code::resource_exhausted ? "outgrown" : "not_yet", error.message};
 }

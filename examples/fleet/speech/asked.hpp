@@ -56,7 +56,8 @@ struct Asked {
 
 // invalid_argument names the field.
 [[nodiscard]] Result<Asked> parse_asked(std::string_view body);
-// Of /tokenize: {"prompt": "a text"}, or {"messages": [{"role": "user", "content": "a text"}]}.
+// Parses the body of /tokenize: {"prompt": "a text"}, or {"messages": [{"role": "user", "content":
+// "a text"}]}.
 [[nodiscard]] Result<Text> parse_tokenize(std::string_view body);
 
 }  // namespace aqua::fleet

@@ -37,7 +37,7 @@ class PagedCache {
   PagedCache(const PagedCache&) = delete;
   PagedCache& operator=(const PagedCache&) = delete;
 
-  // Of a plane.
+  // The bytes of a block in one plane.
   [[nodiscard]] std::size_t block_bytes() const { return shape_.tokens_per_block * row_bytes_; }
   [[nodiscard]] const Layout& layout() const { return *layout_; }
   [[nodiscard]] Stream stream() const { return stream_; }

@@ -11,7 +11,7 @@
 
 namespace aqua::llama_example {
 
-// Of the longest prompt and its answer.
+// Tokens of the longest prompt and its answer.
 inline constexpr unsigned kPrefixCheckTokens = 2 * Engine::kChunkTokens + 64;
 
 // Uses slot 0 of the engine, which is empty before and afterwards. All is leased before and

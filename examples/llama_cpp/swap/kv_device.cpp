@@ -172,7 +172,7 @@ struct KvDevice::Calls {
       return false;
     }
   }
-  // Of calls that cannot say that they failed.
+  // Runs `work` for a call that cannot say that it failed: a failure ends the process.
   template <typename Work>
   static void must_do(KvDevice& device, const Work& work) {
     if (!tried(device, work)) GGML_ABORT("KV cache: %s", device.failure_.c_str());

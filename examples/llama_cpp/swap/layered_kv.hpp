@@ -29,7 +29,7 @@ class LayeredKv {
  public:
   static constexpr std::uint32_t kBlockTokens = 64;
   static constexpr std::size_t kSlabBytes = std::size_t{2} << 20;
-  // Of the device, for keys and values of a layer.
+  // The device memory that keys and values of a layer take.
   [[nodiscard]] static constexpr std::size_t frame_bytes(std::size_t plane_bytes) {
     return 2 * ((plane_bytes + kSlabBytes - 1) / kSlabBytes * kSlabBytes);
   }

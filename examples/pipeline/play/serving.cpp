@@ -87,7 +87,7 @@ void Serving::go_on(const Request& request, std::uint32_t from) {
               .tokens = request.prompt};
   const auto& answer = served_.answers[request.sequence];
   order.tokens.insert(order.tokens.end(), answer.begin(), answer.end());
-  // Of a sequence that was streamed, the pipeline does not know the ids yet.
+  // The pipeline does not know yet the ids of a sequence that was streamed.
   const auto behind = order.tokens.begin() + from;
   if (apart()) order.before.assign(order.tokens.begin(), behind);
   order.tokens.erase(order.tokens.begin(), behind);

@@ -109,8 +109,8 @@ class Serving {
   // Tokens of the prompts that were under way when one was given, its own counted. Of prompts that
   // no recovery has delayed, whose first token tells how long all of these took.
   std::map<Word, std::size_t> together_{};
-  // Of both pipelines: where they are apart, prefill alone computes prompts, and decode's recovery
-  // is reckoned with what they took there.
+  // What recovery costs, of both pipelines: where they are apart, prefill alone computes prompts,
+  // and decode's recovery is reckoned with what they took there.
   kv_stream::RecoveryCosts costs_{};
   std::size_t begun_ = 0;
   unsigned losses_heard_;                       // after which prompts were given again

@@ -16,7 +16,8 @@
 namespace aqua::pipeline {
 namespace {
 
-// Of a term that is over news of the next are on their way: it is no error.
+// Throws what was refused, unless the term is over: then news of the next are on their way, and it
+// is no error.
 void check_said(const Result<void>& said, const char* what) {
   if (!said.ok() && said.error().code != Code::aborted) example::must(said, what);
 }

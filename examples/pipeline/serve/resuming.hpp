@@ -39,7 +39,7 @@ struct Survey {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Survey, term, survey, sequences)
 
-// Of one sequence, in the order of the survey.
+// What this process has of one sequence; marks are in the order of the survey.
 struct Mark {
   std::uint32_t cached = 0;   // tokens that this process has KV of
   std::uint32_t replica = 0;  // that it can read, of the dead process whose place it has

@@ -33,7 +33,7 @@ class StepLog {
   StepLog(const std::filesystem::path& directory, unsigned stage);
   void add(const StepHead& step, StepClock::time_point begin);  // which ends now
 
-  // Of all stages, each in the order of time.
+  // Reads the steps of all stages, each stage's in the order of time.
   [[nodiscard]] static std::vector<LoggedStep> read(const std::filesystem::path& directory,
                                                     unsigned stages);
 

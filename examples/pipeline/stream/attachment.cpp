@@ -22,7 +22,7 @@ std::uint32_t number_of(const Place& place) {
   return place.stage * place.shape.ranks + place.rank;
 }
 
-// Of a whole prompt, all layers and heads: no parcel is larger.
+// Bytes of a whole prompt, all layers and heads: no parcel is larger.
 std::size_t most_bytes(const Options& options) {
   const ModelShape model = options.model_shape();
   return std::size_t{2} * options.most_tokens() * model.layers * model.kv_heads * model.head_bytes;

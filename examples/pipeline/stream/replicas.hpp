@@ -46,9 +46,9 @@ class Replicas {
                Posted posted);
   // What was not restored is dropped.
   void end_restoring(Stream stream);
-  // Of copies of many tokens, since the last call: all that were restored, and one prompt in eight,
-  // which is waited for. Bytes that were really moved: with a prompt what was missing before, and
-  // nothing of one that could not be copied.
+  // What was measured of copies of many tokens, since the last call: all that were restored, and
+  // one prompt in eight, which is waited for. Bytes that were really moved: with a prompt what was
+  // missing before, and nothing of one that could not be copied.
   [[nodiscard]] MeasuredCopies take_measured() { return std::exchange(measured_, {}); }
 
  private:

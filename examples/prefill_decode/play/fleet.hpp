@@ -27,7 +27,8 @@ struct Outcome {
 
 using Outcomes = std::map<std::uint64_t, Outcome>;  // by the number of the request
 
-// Of prompts and answers, from the first request to the last token; all are answered.
+// Tokens a second of prompts and answers, from the first request to the last token; all are
+// answered.
 [[nodiscard]] double tokens_per_second(const Outcomes& outcomes);
 
 class Keeper {

@@ -10,7 +10,7 @@
 namespace aqua::prefill_decode {
 namespace {
 
-// Of all files that a process has open.
+// The inodes of all files that a process has open.
 std::set<std::string> open_inodes(pid_t pid) {
   std::set<std::string> inodes;
   std::error_code gone;

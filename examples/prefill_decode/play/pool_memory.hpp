@@ -16,10 +16,10 @@ struct PoolMemory {
   std::uint64_t proportional_bytes = 0;  // Pss: what others map too is counted in parts
 };
 
-// Of what a process may write and the keeper has: weights are mapped to be read.
+// What a process may write and the keeper has. Weights are none of it: they are mapped to be read.
 [[nodiscard]] PoolMemory pool_memory(pid_t process, pid_t keeper);
 
-// Of what this process has mapped of a file, its part (Pss).
+// This process's part (Pss) of what it has mapped of a file.
 [[nodiscard]] std::uint64_t own_part_of(const std::filesystem::path& file);
 
 }  // namespace aqua::prefill_decode

@@ -11,7 +11,7 @@
 //       {.sequence = 7, .blocks = blocks, .first = 0, .ids = prompt}};  // later a token a step
 //   auto copied = replicator->step(written, stream);                    // behind its kernels
 //   while (!replicator->is_protected(7) && replicator->wait(std::chrono::seconds(1)))
-//     replicator->hear();
+//     replicator->poll();
 //   replicator->finish(7);  // its answer is complete
 //
 // What is committed is the authority on how far a sequence is replicated: its watermark is what a
@@ -161,9 +161,9 @@ class AQUA_API Replicator {
   //   invalid_argument  as step(); already_exists: the sequence is known here
   [[nodiscard]] Result<void> adopt(const AdoptedReplica& replica);
 
-  // Hears what the keeper has committed. step() does so, too.
-  void hear();
-  // Blocks until there is something to hear. False: nothing came within `patience`.
+  // Takes up what the keeper has committed since the last call. Never waits. step() does so, too.
+  void poll();
+  // Blocks until there is something for poll() to take up. False: nothing came within `patience`.
   [[nodiscard]] bool wait(std::chrono::milliseconds patience);
   [[nodiscard]] ReplicatorStatus status() const;
   // Tokens that are held, from the first on, as far as is known here.

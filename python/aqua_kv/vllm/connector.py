@@ -64,7 +64,7 @@ class AquaConnector(KVConnectorBase_V1):
         self.options = StreamOptions.parse(transfer.kv_connector_extra_config)
         self._own, self._other = _GROUPS[transfer.kv_role]
         self._block_size = int(vllm_config.cache_config.block_size)
-        # Of a step in parts a layer is saved once for each part, and whole only after all of them.
+        # A layer of a step in parts is saved once for each part, and whole only after all of them.
         self._in_parts = bool(parallel.use_ubatching)
         self._prefill: Optional[PrefillScheduler] = None
         self._decode: Optional[DecodeScheduler] = None
@@ -117,7 +117,7 @@ class AquaConnector(KVConnectorBase_V1):
         if stages > 1 and len(options.stage_layers) != stages:
             raise ValueError(f'"aqua": stage_layers must be given for {stages} stages')
         layers = sum(options.stage_layers) if stages > 1 else len(planes.layers)
-        # Of latents, and of what vLLM otherwise says has fewer shards, ranks have copies.
+        # Ranks have copies of latents, and of what vLLM otherwise says has fewer shards.
         [one] = self._kv_cache_config.kv_cache_groups
         shards = getattr(one.kv_cache_spec, "max_tp_shards", None) or ranks
         heads = options.kv_heads or planes.heads * min(ranks, shards)

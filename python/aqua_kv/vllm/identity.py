@@ -151,7 +151,7 @@ def _facts(
         "revision": model_config.revision,
         "dtype": str(model_config.dtype),
         "quantization": model_config.quantization,
-        # Of the Hugging Face configuration and nearly all of vLLM's options for a model.
+        # A hash of the Hugging Face configuration and of nearly all of vLLM's options for a model.
         "model configuration": model_config.compute_hash(),
         "conversion": str(model_config.convert),
         "multimodal": digest(model_config.multimodal_config),

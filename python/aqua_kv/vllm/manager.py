@@ -109,7 +109,7 @@ class AquaOffloadingManager(OffloadingManager):
                 self._idle[key] = None
             else:
                 self._remove(key)
-        # Of a failed store nobody was told anything: only vLLM's own notes of it are to go.
+        # Nobody was told anything of a failed store: only vLLM's own notes of it are to go.
         self._tell(ended, removed=not success, metadata_only=not success)
 
     def take_events(self) -> Iterable[OffloadingEvent]:

@@ -133,7 +133,7 @@ class HandleTable {
     Chunk* const chunk = chunks_[index / kChunkSlots].load(std::memory_order_acquire);
     return chunk == nullptr ? nullptr : &(*chunk)[index % kChunkSlots];
   }
-  // Of a slot that was given out before, so its chunk is there.
+  // The link to the next of a slot that was given out before, so that its chunk is there.
   [[nodiscard]] std::atomic<std::uint32_t>& next_of(std::uint32_t index) noexcept {
     Slot* const slot = at(index);
     if (slot == nullptr) __builtin_unreachable();

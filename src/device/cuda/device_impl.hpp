@@ -105,7 +105,7 @@ class CudaDevice final : public Device {
   // Whether none of these pieces goes near memory that is mapped read-only.
   [[nodiscard]] bool writes_freely(const BlockTable& table, const PieceRange& pieces) const;
   [[nodiscard]] bool reaches_line(const BlockTable& table, const PieceRange& pieces) const;
-  // Of these two: false where it goes another way.
+  // These two answer false where the copies go another way.
   [[nodiscard]] Result<bool> launch_copy(Runs runs, CUstream stream, unsigned max_sms);
   [[nodiscard]] Result<bool> queued(CUresult launched, const char* kernel);
 

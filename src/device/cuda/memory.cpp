@@ -12,11 +12,12 @@
 namespace aqua::device {
 namespace {
 
-// Of an H100's 132, by gpu_bench --only sm_budget (docs/plan/gpu.md). Within its memory a quarter
-// copies at 0.82 of a bulk copy's rate and takes 0.04 of a matrix product's speed; all of them 0.94
-// and 0.19. Kernels that saturate PCIe hold up the whole memory system: two that write to the host
-// take 0.41 of the product, one takes none, at 0.76 of the rate; four that read take none, at 0.94.
-// Of links between GPUs nothing is measured yet.
+// How many SMs copies take. Measured with an H100's 132, by gpu_bench --only sm_budget
+// (docs/plan/gpu.md). Within its memory a quarter copies at 0.82 of a bulk copy's rate and takes
+// 0.04 of a matrix product's speed; all of them 0.94 and 0.19. Kernels that saturate PCIe hold up
+// the whole memory system: two that write to the host take 0.41 of the product, one takes none, at
+// 0.76 of the rate; four that read take none, at 0.94. Nothing is measured yet of links between
+// GPUs.
 unsigned default_sms(int sms, CopyPath path) {
   switch (path) {
     case CopyPath::within_device:

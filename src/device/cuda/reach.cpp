@@ -12,7 +12,7 @@ namespace {
 // No mapping of device memory is smaller, or begins elsewhere than at a multiple of it.
 constexpr CUdeviceptr kGranule = CUdeviceptr{2} << 20;
 
-// Of what cuPointerGetAttributes is documented to answer. Zeroes for what is no memory of CUDA's.
+// What cuPointerGetAttributes is documented to answer. Zeroes for what is no memory of CUDA's.
 struct Listed {
   unsigned type = 0;  // CUmemorytype
   CUdeviceptr device_pointer = 0;

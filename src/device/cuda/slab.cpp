@@ -72,8 +72,8 @@ Result<void> CudaSlab::check_import(std::size_t granularity) const {
                  concat("import_slab: memory of location type ",
                         static_cast<int>(properties.location.type), ", not a GPU's")};
   }
-  // Of a GPU that this process does not see, newer drivers tell no more than that; whether it is
-  // in reach shows when it is mapped.
+  // Newer drivers tell no more than that of a GPU that this process does not see; whether it is in
+  // reach shows when it is mapped.
   int reaches = 1;
   if (where == CU_MEM_LOCATION_TYPE_DEVICE && properties.location.id != context_->device()) {
     (void)driver.DeviceCanAccessPeer(&reaches, context_->device(), properties.location.id);

@@ -107,7 +107,7 @@ void GroupFollower::run() {
     }
     const auto followed = follow(*std::move(entered));
     if (followed.ok()) return;
-    // Of who is in the group already only the session can be refused, which the next one mends.
+    // For who is in the group already only the session can be refused, which the next one mends.
     if (!passes(followed.error()) && followed.error().code != Code::permission_denied)
       return end(followed.error());
     if (!rest(kRest)) return;
@@ -133,7 +133,7 @@ Result<groups::Group> GroupFollower::enter() {
 
 Result<groups::Group> GroupFollower::try_enter() {
   const groups::Shape shape = shape_of(options_.shape);
-  // Of a group that this engine is in already the id is known: a later one of its name is another.
+  // The id of a group that this engine is in already is known: a later one of its name is another.
   std::optional<groups::GroupId> id = joined();
   if (!id) {
     AQUA_ASSIGN(const auto found, client_.create_group({options_.name,
@@ -205,8 +205,7 @@ Result<bool> GroupFollower::send(const groups::Group& group) {
   if (!acknowledgement && !has_resumed) return false;
   const auto sent = acknowledgement ? client_.acknowledge_term(group.id, *acknowledgement)
                                     : client_.group_resumed(group.id, group.term);
-  // Of a term that is over meanwhile the next poll tells; only what the engine said wrong is its
-  // end.
+  // If the term is over meanwhile the next poll tells; only what the engine said wrong is its end.
   if (sent.ok() || sent.error().code == Code::aborted ||
       sent.error().code == Code::failed_precondition)
     return true;

@@ -20,7 +20,7 @@ Result<Decision> ProducerRole::observe(const LoadReport& report, std::size_t len
   AQUA_TRY(validate(report));
   const MutexLock lock(mu_);
   if (!policy_) return Decision{};
-  // Of two threads the one that read its clock first may come second.
+  // The one of two threads that read its clock first may come second.
   now = latest_report_ = std::max(latest_report_, now);
   if (now > promised_until_) promised_bytes_ = 0;
   // What is promised is as good as lent, and what is being returned as good as back: else the

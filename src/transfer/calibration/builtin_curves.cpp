@@ -41,7 +41,7 @@ struct LinkPhysics {
   std::array<Physics, kWays.size()> ways;  // in the order of Way
 };
 
-// Of an H100 on PCIe 5 (bench/results/gpu/planner-h100-2026-11-26.json and those beside it),
+// Curves of an H100 on PCIe 5 (bench/results/gpu/planner-h100-2026-11-26.json and those beside it),
 // rounded; kernels with the shares of src/device/cuda/memory.cpp. What is fixed holds for the links
 // between GPUs as well; their rates are 0.88 of NVLink 4 and guesses, which wait for hardware.
 constexpr LinkPhysics kGpu[] = {

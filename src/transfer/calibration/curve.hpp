@@ -60,8 +60,8 @@ class Curve {
     std::vector<double> seconds;
     [[nodiscard]] double at(double bytes_wanted) const noexcept;
   };
-  // Of the time that `row` takes beyond its fixed part, the share that is a cost of each
-  // piece, by the model and a neighbouring row.
+  // The share of the time that `row` takes beyond its fixed part which is a cost of each piece, by
+  // the model and a neighbouring row.
   [[nodiscard]] static double piece_share(const Row& row, const Row& neighbour) noexcept;
 
   std::vector<CurvePoint> points_;

@@ -43,7 +43,7 @@ class CapiWeights : public CapiFixture {
     return code_of(
         aqua_weights_publish(runtime_, &given, tensors.data(), tensors.size(), publisher));
   }
-  // Of this version, `a` filled with values_.
+  // Publishes all of this version, `a` filled with values_.
   void publish_all(const char* version) {
     aqua_weights_publisher publisher{};
     ASSERT_EQ(publish(version, &publisher), AQUA_OK);

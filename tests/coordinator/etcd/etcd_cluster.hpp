@@ -43,7 +43,7 @@ class EtcdCluster {
   void kill(std::size_t member);
   // After kill(), with what it had; ready when this returns, if there is a quorum.
   void start(std::size_t member);
-  // Of the only member: what it has, to be put back later. It is stopped for that, and started.
+  // Copies what the only member has, to be put back later. It is stopped for that, and started.
   void back_up(std::size_t member);
   void restore(std::size_t member);
 

@@ -24,7 +24,7 @@ class Exposition {
     check_histograms();
   }
 
-  // Of `name{labels}` as written; a failure when it is not there.
+  // The value of `name{labels}` as written; a failure when it is not there.
   double operator[](const std::string& sample) const {
     const auto found = values_.find(sample);
     EXPECT_NE(found, values_.end()) << sample;

@@ -13,7 +13,7 @@ namespace aqua::coordinator::test {
 namespace {
 
 struct ManySharedGroups : SharedGroupService {
-  // Of b, each in fifteen of two hundred groups.
+  // Makes clients of b, each in fifteen of two hundred groups.
   std::set<ClientId> members_of_many_groups() {
     std::set<ClientId> members;
     ClientId client;

@@ -16,7 +16,7 @@ using router::test::ask;
 using router::test::becomes;
 
 constexpr std::uint32_t kTokens = 240;
-// Of the model of random weights: the token that begins a prompt, and that of byte 0.
+// Tokens of the model of random weights: the one that begins a prompt, and that of byte 0.
 constexpr std::uint32_t kFirst = 1, kBytes = 3;
 
 class FleetLlama : public ::testing::Test {
@@ -44,7 +44,7 @@ class FleetLlama : public ::testing::Test {
             {"seed", number},          {"temperature", 0.9},    {"stream", true},
             {"return_token_ids", true}};
   }
-  // Of a chat, as the engine cuts it.
+  // The tokens of a chat, as the engine cuts it.
   [[nodiscard]] static std::vector<std::uint32_t> tokens_of(const FleetEngine& engine,
                                                             const Json& messages) {
     http::HttpClient client(http::parse_url(engine.url()).value(), {});

@@ -14,7 +14,7 @@ namespace aqua::fleet::test {
 
 using router::test::Answer;
 
-// Of fleet_engine's model as it is by default.
+// The answer that fleet_engine's model gives as it is by default.
 [[nodiscard]] Answer reference_answer(const std::vector<std::uint32_t>& prompt, std::uint64_t seed,
                                       std::uint32_t tokens);
 

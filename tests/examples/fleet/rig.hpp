@@ -69,10 +69,10 @@ class FleetEngine {
               const std::vector<std::string>& arguments = {});
   // With KV in memory of its own.
   FleetEngine(std::string name, const std::vector<std::string>& arguments);
-  // Of another program: its command line.
+  // Runs another program, by its command line.
   explicit FleetEngine(const std::vector<std::string>& line);
   [[nodiscard]] const std::string& url() const { return url_; }
-  // Of its /metrics; -1 where it does not answer.
+  // A figure in its /metrics; -1 where it does not answer.
   [[nodiscard]] double metric(const std::string& name) const;
   // It has no request, no room and nothing on its way.
   [[nodiscard]] bool holds_nothing() const;

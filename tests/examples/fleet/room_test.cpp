@@ -21,7 +21,7 @@ using router::test::becomes;
 using router::test::request_of;
 using router::test::some_prompt;
 
-// Of 16 tokens.
+// Options of engines whose blocks have 16 tokens.
 const std::vector<std::string> kSixtyFourBlocks{"--iteration-ms", "10", "--blocks", "64"};
 const std::vector<std::string> kThirtyTwoBlocks{"--iteration-ms", "10", "--blocks", "32"};
 

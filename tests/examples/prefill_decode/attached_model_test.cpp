@@ -38,7 +38,7 @@ class AttachedModelTest : public ::testing::Test {
     return std::make_shared<sharing::SharedWeights>(test::must(
         sharing::SharedWeights::attach(runtime_, {.model = "random", .keeper = keeper_.socket()})));
   }
-  // Of all logits behind a prompt and behind each of some tokens more.
+  // Hashes of all logits behind a prompt and behind each of some tokens more.
   [[nodiscard]] static std::vector<std::uint64_t> logits(const Model& model) {
     llama_example::Engine engine(model, 1, 100, 1);
     const std::vector<Token> prompt = llama_example::make_prompt(model, 60, 1);

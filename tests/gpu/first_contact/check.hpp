@@ -55,7 +55,7 @@ struct Program {
 
 // The program's own, the most wanted first (checks.cpp).
 [[nodiscard]] std::span<const Check> checks();
-// Of checks(); null: there is none of this name.
+// The one of checks() with this name; null: there is none.
 [[nodiscard]] const Check* find_check(std::string_view name);
 
 // The other process of `forked_child` (death_checks.cpp): told by test::kPeerSocket.

@@ -35,7 +35,7 @@ std::string read_all(int fd, Clock::time_point limit, bool& ended) {
   return text;
 }
 
-// Of what the process printed the last line is its answer.
+// The last line that the process printed is its answer.
 json last_line(const std::string& text) {
   const std::size_t end = text.find_last_not_of('\n');
   if (end == text.npos) return nullptr;

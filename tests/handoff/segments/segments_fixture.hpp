@@ -30,7 +30,7 @@ class SegmentsTest : public ::testing::Test {
                                             .keeper = keeper_.socket()})
         .value();
   }
-  // Of the next segment that is there; 0 bytes: the keeper is away.
+  // Takes the next segment that is there; 0 bytes: the keeper is away.
   static Segment take(Segments& segments, std::size_t bytes) {
     for (;;) {
       const auto taken = segments.take(bytes);

@@ -144,7 +144,7 @@ class Probes : public test::RuntimeFixture {
       if (entry.path().filename().string().starts_with("x-")) exchange_ = entry.path();
     }
   }
-  // Of this process with the lender. Returns how many there were.
+  // Breaks the connections of this process with the lender. Returns how many there were.
   [[nodiscard]] int break_connections() const {
     int broken = 0;
     for (int fd = 3; fd < 1024; ++fd) {

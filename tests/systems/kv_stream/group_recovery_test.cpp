@@ -38,7 +38,7 @@ groups::Group random_group(std::uint64_t seed) {
   return group;
 }
 
-// Of links that take no time, so that all is read that can be.
+// The input by this plan, over links that take no time, so that all is read that can be.
 RecoveryInput input_by(const groups::Plan& plan, std::uint32_t stages) {
   RecoveryInput in{.lost_workers = std::vector<bool>(stages),
                    .lost_keepers = std::vector<bool>(stages),

@@ -9,7 +9,7 @@
 namespace aqua::migration::test {
 namespace {
 
-// Of the reference implementation (Random123, kat_vectors).
+// The answers are those of the reference implementation (Random123, kat_vectors).
 TEST(Sampling, HasTheAnswersOfTheReference) {
   constexpr std::uint32_t kAll = 0xffffffff;
   EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}),

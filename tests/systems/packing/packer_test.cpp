@@ -260,7 +260,7 @@ TEST(Packer, AMoveWaitsForTheRoomThatAnotherMakes) {
   EXPECT_EQ(find(1)->to, EngineId{2});
 }
 
-// Of 50 and 955 on a pool of 1000 only the 50 fits what may be filled of another engine.
+// On a pool of 1000, only the 50 of 50 and 955 fits what may be filled of another engine.
 TEST(Packer, WhoeverCanGoGoesWhereTheOneThatWouldDoAloneCannot) {
   PackerOptions options = plain;
   options.watermark = 0.05;

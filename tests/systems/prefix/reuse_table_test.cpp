@@ -20,7 +20,7 @@ TEST(ReuseTable, CountsHowManyAreAskedForOfThoseWhoReachAnAge) {
   EXPECT_EQ(table.kind_of(block(1), 0), 2U);
   EXPECT_EQ(table.kind_of(block(101), 2), 0U);
   EXPECT_EQ(table.kind_of(block(7), 2), 2U) << "not remembered: what the caller thought";
-  // Of kind 2: asked for at age 2 always, at age 1 never. Rates never rise with age: pooled.
+  // Kind 2 was asked for at age 2 always, at age 1 never. Rates never rise with age: pooled.
   EXPECT_NEAR(table.rate(2, 1), 0.5, 0.01);
   EXPECT_NEAR(table.rate(2, 2), 0.5, 0.01);
   EXPECT_LT(table.rate(2, 3), 0.5);

@@ -80,7 +80,7 @@ struct Crowd {
 
 // Four places of 40 blocks, as most crowds have.
 [[nodiscard]] SchedulerOptions crowded_options();
-// Of all sizes, with and without weights and known lengths, and in storms.
+// Crowds of all sizes, with and without weights and known lengths, and in storms.
 [[nodiscard]] std::vector<Crowd> crowds();
 // Prompts so long that a slice has tokens for one of them, where memory has places for fourteen. In
 // a storm short ones go before everybody's rank.

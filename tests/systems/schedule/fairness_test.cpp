@@ -58,7 +58,8 @@ std::uint64_t longest_wait(const std::string& policy, const Crowd& crowd, std::u
   return longest;
 }
 
-// Of cfs in three runs and of las in one, as a share of the bound; says so.
+// The longest waits under cfs in three runs and under las in one, as a share of the bound;
+// measure() says so.
 struct Shares {
   double cfs = 0, las = 0;
 };

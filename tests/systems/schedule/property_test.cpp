@@ -136,7 +136,7 @@ TEST_P(Policies, SkippingAheadChangesNothing) {
   EXPECT_GT(leapt, 100U);
 }
 
-// Of which a sequence that has 17 could get exactly 2^32 more.
+// A sequence that has 17 tokens could get exactly 2^32 more on such a device.
 TEST_P(Policies, ServeADeviceThatHasGrownBeyond2To32Tokens) {
   SchedulerOptions options = small(GetParam().preempt_by);
   options.block_tokens = 16;

@@ -33,7 +33,7 @@ std::string model_name(unsigned model) {
   return "model-" + std::to_string(model);
 }
 
-// Of which the bytes of a shard follow.
+// The seed from which the bytes of a shard follow.
 std::uint64_t seed_of(unsigned model, unsigned version, std::uint32_t shard) {
   return (std::uint64_t{model} * 1000 + version) * 10 + shard;
 }

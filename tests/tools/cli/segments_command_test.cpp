@@ -31,7 +31,7 @@ class SegmentsCommandTest : public ::testing::Test {
     const auto text = run(words);
     return text.ok() ? *text : text.error().message;
   }
-  // Of a process that has ended.
+  // Commits a segment and lets go of the keeper, as a process that has ended.
   SegmentName commit() {
     Runtime gpu =
         Runtime::open({.device = "emu:0", .coordinator = "none", .host_bytes = 2 << 20}).value();

@@ -230,7 +230,7 @@ TEST_F(Simulate, ModelsSideBySideAreSlowerAsMeasuredThanAsAssumed) {
                                       "--interference", interference, "--json"})
                                      .value());
   };
-  // Of the most popular model's.
+  // The median time to the first token of the most popular model.
   const auto median = [](const nlohmann::json& all, std::size_t way) {
     return all.at("ways")[way].at("seeds")[0].at("models")[0].at("ttft_p50_s").get<double>();
   };

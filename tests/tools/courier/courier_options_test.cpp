@@ -27,15 +27,15 @@ TEST(CourierOptions, AreReadWhole) {
   EXPECT_EQ(options->keeper, "/run/keeper.sock");
   EXPECT_EQ(options->files.identity.certificate, "a.pem");
   EXPECT_EQ(options->files.authority, "ca.pem");
-  EXPECT_EQ(options->door.address, "[::]:7451");
-  EXPECT_EQ(options->door.pools, std::vector<std::string>{"smollm2"});
-  EXPECT_EQ(options->door.connections, 8U);
+  EXPECT_EQ(options->listener.address, "[::]:7451");
+  EXPECT_EQ(options->listener.pools, std::vector<std::string>{"smollm2"});
+  EXPECT_EQ(options->listener.connections, 8U);
   ASSERT_EQ(options->routes.size(), 1U);
   EXPECT_EQ(options->routes[0].to, "decode");
   EXPECT_EQ(options->routes[0].parcels, 16U);
   EXPECT_EQ(options->routes[0].connections, 2U);
   EXPECT_EQ(options->routes[0].patience, std::chrono::seconds(60));
-  EXPECT_EQ(options->door.patience, std::chrono::seconds(60));
+  EXPECT_EQ(options->listener.patience, std::chrono::seconds(60));
 }
 
 TEST(CourierOptions, EachMistakeIsNamed) {

@@ -11,7 +11,7 @@
 #include "base/text/plain_name.hpp"
 #include "tests/base/eventually.hpp"
 #include "tests/tools/courier/hostile_visitor.hpp"
-#include "tools/courier/carry/door.hpp"
+#include "tools/courier/carry/peer_listener.hpp"
 #include "tools/courier/net/sockets.hpp"
 
 namespace aqua::courier {
@@ -50,17 +50,18 @@ TEST_F(HostileVisitor, WhatAPeerSaysIsToldInALine) {
                             .value();
   Counters counters;
   std::vector<std::string> told;  // by the one thread of the one visitor
-  auto door = Door::open({.address = "127.0.0.1:0", .peers = {"a.test"}, .pools = {"carried"}},
+  auto listener =
+      PeerListener::open({.address = "127.0.0.1:0", .peers = {"a.test"}, .pools = {"carried"}},
                          servers_.keeper_of_b().socket(), *identity, counters,
                          [&](Event, const std::string& what) { told.push_back(what); })
-                  .value();
-  Link link =
-      Link::connect(*identity_, "127.0.0.1:" + std::to_string(door->port()), "b.test", never_.get())
           .value();
+  Link link = Link::connect(*identity_, "127.0.0.1:" + std::to_string(listener->port()), "b.test",
+                            never_.get())
+                  .value();
   const std::string pool = "x\nconnected from c.test\x1b[2J" + std::string(9000, 'x');
   EXPECT_TRUE(link.say(Hello{.pool = pool, .from = "prefill", .to = "decode"}).ok());
   EXPECT_EQ(code_of(heard(link)), "permission_denied");
-  door.reset();  // joins that thread
+  listener.reset();  // joins that thread
   ASSERT_EQ(told.size(), 1U);
   EXPECT_TRUE(is_plain(told[0])) << told[0];
   EXPECT_LT(told[0].size(), 1000U);

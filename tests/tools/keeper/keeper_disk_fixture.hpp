@@ -48,7 +48,7 @@ class Client {
     return answer.ok() ? std::move(answer->reply) : segment_wire::Reply{};
   }
 
-  // Of bytes that are drawn from `stamp`.
+  // Commits bytes that are drawn from `stamp`.
   SegmentName commit(std::uint64_t stamp, std::uint64_t bytes, bool with_digest = true,
                      const std::optional<SegmentOrigin>& copy_of = {}) {
     auto reserved = ask(segment_wire::Reserve{std::max<std::uint64_t>(bytes, 1)});

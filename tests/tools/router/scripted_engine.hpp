@@ -96,13 +96,13 @@ class ScriptedEngine {
     const std::lock_guard lock(mu_);
     traits_ = std::move(traits);
   }
-  // Of warm-ups (one token), and of answers.
+  // Sets the hooks of warm-ups (one token), and of answers.
   void script(Hook warm_up, Hook answers) {
     const std::lock_guard lock(mu_);
     warm_up_ = std::move(warm_up);
     answers_ = std::move(answers);
   }
-  // Of orders about moves by KV: the status of each.
+  // Answers an order about a move by KV with a status.
   using OrderHook = std::function<int(const nlohmann::json& order)>;
   void obey(OrderHook orders) {
     const std::lock_guard lock(mu_);

@@ -7,7 +7,7 @@
 
 #include "tools/router/fleet/engine.hpp"
 #include "tools/router/serve/admin.hpp"
-#include "tools/router/serve/gate.hpp"
+#include "tools/router/serve/request_filter.hpp"
 #include "tools/router/speech/asked.hpp"
 #include "tools/router/speech/dialect.hpp"
 #include "tools/router/speech/told.hpp"
@@ -237,15 +237,15 @@ TEST(Admin, AMoveNamesItsEngine) {
     EXPECT_EQ(parse_move(body).error().code, Code::invalid_argument) << body;
 }
 
-TEST(Gate, RefusesBodiesUnread) {
-  Gate gate({.most_body = 2000});
+TEST(RequestFilter, RefusesBodiesUnread) {
+  RequestFilter filter({.most_body = 2000});
   std::optional<access::Quota::Pass> pass;
   HeadView head{.method = "POST",
                 .path = "/v1/completions",
                 .content_type = "application/json",
                 .content_length = "2000"};
-  EXPECT_FALSE(gate.refusal_of(head, pass));
-  const auto status = [&](HeadView wrong) { return gate.refusal_of(wrong, pass).value().status; };
+  EXPECT_FALSE(filter.refusal_of(head, pass));
+  const auto status = [&](HeadView wrong) { return filter.refusal_of(wrong, pass).value().status; };
   HeadView other = head;
   other.content_length = "2001";
   EXPECT_EQ(status(other), 413);
@@ -262,7 +262,7 @@ TEST(Gate, RefusesBodiesUnread) {
   for (const char* method : {"GET", "DELETE", "PATCH"}) {
     for (const char* path : {"/healthz", "/nowhere"}) {
       const HeadView bare{.method = method, .path = path};
-      EXPECT_FALSE(gate.refusal_of(bare, pass));
+      EXPECT_FALSE(filter.refusal_of(bare, pass));
       other = bare;
       other.content_length = "5";
       EXPECT_EQ(status(other), 413) << method;
@@ -281,10 +281,10 @@ TEST(Gate, RefusesBodiesUnread) {
   other = head;
   other.host = "here.example:8080";
   EXPECT_EQ(status(other), 421);
-  EXPECT_FALSE(Gate({.open = true}).refusal_of(other, pass));
+  EXPECT_FALSE(RequestFilter({.open = true}).refusal_of(other, pass));
 }
 
-TEST(Gate, RolesAreTheCoordinators) {
+TEST(RequestFilter, RolesAreTheCoordinators) {
   using access::Role;
   EXPECT_EQ(role_for("GET", "/healthz"), Role::none);
   for (const char* path : {"/", "/common.js", "/router.js", "/dashboard.css"}) {

@@ -290,7 +290,7 @@ TEST_F(PatientOrders, AMoveFailsForWhatItsDestinationSaidThoughItsSourceDies) {
   EXPECT_EQ(router_->metric("aqua_router_move_failures_total", "died"), 0);
 }
 
-// Of a move that another router ordered.
+// Another router ordered the move.
 TEST_F(UnheardOrders, ASourceThatAsksWithoutAMoveIsToldToSpeakOn) {
   {
     const std::lock_guard lock(mu_);

@@ -19,7 +19,7 @@ Workload bursts(double rate, std::uint64_t seed) {
   return must(burst(mixed_trace(300), {.per_second = rate, .factor = 3, .after = 60}, seed));
 }
 
-// Of outcomes by policy, several where several engines serve.
+// `under` gives outcomes by policy, several where several engines serve.
 void expect_never_worse(const std::function<std::vector<RunOutcome>(const char*)>& under) {
   const std::vector<RunOutcome> mine = under("auto+aqua");
   std::vector<double> best_ttft(mine.size(), 1e9), best_goodput(mine.size());

@@ -30,7 +30,7 @@ inline RunOutcome play(const Scenario& scenario, const char* policy, const Workl
   return must(simulate(ground, must(parse_policy(policy)), workload));
 }
 
-// Of the folder that AQUA_DATA names, or empty: then skip and say so.
+// A path below the folder that AQUA_DATA names, or empty: then skip and say so.
 inline std::filesystem::path data(const char* below) {
   const char* root = std::getenv("AQUA_DATA");
   return root == nullptr || *root == '\0' ? std::filesystem::path{}

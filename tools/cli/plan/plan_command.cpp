@@ -74,7 +74,7 @@ Result<Asked> asked_by(const PlanOptions& options) {
     asked.ground->sources.clear();
     asked.ground->sources.push_back({"prompts and tokens", "given", "--times"});
   }
-  // Of a machine that says nothing of its host memory nothing can be said, unless it is asked for.
+  // Nothing can be said of a machine that says nothing of its host memory, unless it is asked for.
   if (options.swap == sim::Swapping::must || asked.ground->server.host_bytes > 0) {
     kv_stream::PlanInput input;
     AQUA_TRY(sim::allow_swapping(input, *asked.ground, options.profiles, options.swap,
@@ -174,7 +174,7 @@ Result<std::string> run_plan(const PlanOptions& options) {
       all.push_back(std::move(planned).value());
       continue;
     }
-    // Of a sweep the numbers that are too small are left out, unless none is left.
+    // A sweep leaves out the numbers that are too small, unless none is left.
     failed = std::move(planned).error();
     if (!options.sweep || failed->code != Code::resource_exhausted) return *failed;
   }

@@ -23,7 +23,7 @@ struct ServersCommand {
 // The text to print.
 [[nodiscard]] Result<std::string> run_servers(const ServersCommand& command);
 
-// Of it what asks nobody.
+// The table that run_servers() prints, without asking anybody.
 [[nodiscard]] std::string servers_table(const wire::Servers& all);
 
 }  // namespace aqua::tool

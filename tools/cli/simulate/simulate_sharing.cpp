@@ -27,13 +27,13 @@ struct Row {
     for (const sim::ModelsOutcome& outcome : outcomes) all.push_back(outcome.within_sla);
     return sim::confidence(all);
   }
-  // Of shares, in the mean.
+  // The mean number of changes of shares.
   [[nodiscard]] double changes() const {
     double sum = 0;
     for (const sim::ModelsOutcome& outcome : outcomes) sum += static_cast<double>(outcome.changes);
     return sum / static_cast<double>(outcomes.size());
   }
-  // Of the worst model, over all seeds.
+  // A figure of the worst model, over all seeds.
   [[nodiscard]] double worst(double sim::Metrics::*field) const {
     double worst = 0;
     for (const sim::ModelsOutcome& outcome : outcomes) {

@@ -60,7 +60,7 @@ Json failures_of(const std::string& metrics, const char* kind) {
   return failures;
 }
 
-// Of a histogram; null where nothing is in it.
+// The mean of a histogram; null where nothing is in it.
 Json mean_of(const std::string& metrics, const std::string& name, const char* kind) {
   const double count = sum_of(metrics, name + "_count", kind, nullptr);
   if (count <= 0) return nullptr;
@@ -92,7 +92,7 @@ Result<Fleet> fleet_of(const TopSources& sources) {
   return fleet;
 }
 
-// Of what others said: nothing that a terminal would obey.
+// What others said, without anything that a terminal would obey.
 std::string printable(std::string text, std::size_t most) {
   text.resize(std::min(text.size(), most));
   std::ranges::replace_if(

@@ -33,7 +33,7 @@ class RouteState {
     return {up_, up_ == connections_ ? std::string() : why_};
   }
 
-  // Of copies: what the other side lacks.
+  // Notes what the other side lacks of copies.
   void set_behind(const SegmentSum& behind) {
     const MutexLock lock(mu_);
     behind_ = behind;

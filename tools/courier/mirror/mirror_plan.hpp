@@ -32,7 +32,7 @@ namespace aqua::courier {
 
 class MirrorPlan {
  public:
-  // Of the keeper that runs here now.
+  // Plans for the keeper that runs here now.
   explicit MirrorPlan(std::uint64_t keeper) : keeper_(keeper) {}
 
   // There is another connection: what the other side has, it says anew.

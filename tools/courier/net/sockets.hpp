@@ -26,7 +26,7 @@ struct Address {
                                           std::chrono::milliseconds patience, int stop);
 // Listens. unavailable: the address is not this host's, or another one listens there.
 [[nodiscard]] Result<UniqueFd> listen_at(const std::string& address);
-// Of a socket that listens.
+// The port of a socket that listens.
 [[nodiscard]] int port_of(int listener);
 // The next that connects, as connect_to() makes it.
 [[nodiscard]] Result<UniqueFd> accept_next(int listener, int stop);

@@ -86,8 +86,8 @@ Result<void> BlobLog::sync_last() {
   const auto& [file, state] = *files_.rbegin();
   AQUA_TRY(noted(directory_->sync(file)));
   synced_ = state.bytes;
-  dead_.insert(dead_.end(), dying_.begin(), dying_.end());
-  dying_.clear();
+  dead_.insert(dead_.end(), newly_dead_.begin(), newly_dead_.end());
+  newly_dead_.clear();
   return {};
 }
 
@@ -96,7 +96,7 @@ Result<void> BlobLog::sync_last() {
 // file.
 void BlobLog::give_back() {
   const LogFile last = files_.rbegin()->first;
-  std::erase_if(dead_, [&](const DeadBody& body) {
+  std::erase_if(dead_, [&](const DeadExtent& body) {
     if (!files_.contains(body.file)) return true;
     const bool is_looked_at = body.file == last && body.offset + body.bytes > said_;
     if (!is_looked_at) directory_->discard(body.file, body.offset, body.bytes);
@@ -247,8 +247,8 @@ void BlobLog::forget(std::string_view name) {
   const Place& place = found->second;
   live_bytes_ -= record_bytes(place.head);
   if (place.head.body_bytes != 0) {
-    dying_.push_back({place.file, place.offset + body_offset(place.head),
-                      blob_log::padded(place.head.body_bytes)});
+    newly_dead_.push_back({place.file, place.offset + body_offset(place.head),
+                           blob_log::padded(place.head.body_bytes)});
   }
   blobs_.erase(found);
 }

@@ -8,10 +8,9 @@
 //   log->sync();                    // until then a power cut may take it back
 //   log->read("sequence 7");
 //
-// Of what was erased or replaced the disk has the room of the bytes back once that is synced, if it
-// takes back parts of files. The room within most_bytes comes back when the oldest file is cleaned:
-// what is left of it is put once more, and the file is removed (clean(), and put() for want of
-// room).
+// The disk has the room of what was erased or replaced back once that is synced, if it takes back
+// parts of files. The room within most_bytes comes back when the oldest file is cleaned: what is
+// left of it is put once more, and the file is removed (clean(), and put() for want of room).
 //
 // Threads: one at a time.
 // Owns:    the directory's files; nobody else may write there while it is open.
@@ -40,7 +39,7 @@
 namespace aqua::keeper {
 
 struct BlobLogOptions {
-  // Of all files together; while one is cleaned, of its largest record more.
+  // The bytes of all files together; while one is cleaned, those of its largest record more.
   std::uint64_t most_bytes = 0;
   std::uint64_t file_bytes = std::uint64_t{256} << 20;  // a file is closed once it has so many
 };
@@ -104,8 +103,8 @@ class BlobLog {
     std::uint64_t bytes = 0;  // up to the end of its last record
     blob_log::Nonce nonce = 0;
   };
-  // A body that is a blob's no more.
-  struct DeadBody {
+  // The bytes of a body that no blob has any more.
+  struct DeadExtent {
     LogFile file = 0;
     std::uint64_t offset = 0, bytes = 0;
   };
@@ -156,10 +155,10 @@ class BlobLog {
   std::map<LogFile, File> files_;  // the last one is appended to
   std::map<std::string, Place, std::less<>> blobs_;
   std::uint64_t live_bytes_ = 0;
-  std::uint64_t synced_ = 0;     // of the last file
-  std::uint64_t said_ = 0;       // how much of that its last record says
-  std::vector<DeadBody> dying_;  // since the last sync
-  std::vector<DeadBody> dead_;   // that are not given back
+  std::uint64_t synced_ = 0;            // of the last file
+  std::uint64_t said_ = 0;              // how much of that its last record says
+  std::vector<DeadExtent> newly_dead_;  // since the last sync
+  std::vector<DeadExtent> dead_;        // that are not given back
   std::uint64_t cut_bytes_ = 0;
   std::uint64_t decayed_ = 0;
   std::optional<Error> broken_;

@@ -54,7 +54,7 @@ class Bisection {
   [[nodiscard]] const std::vector<int>& chosen() const { return chosen_; }
   [[nodiscard]] const std::vector<Pattern>& patterns() const { return patterns_; }
 
-  // Of the placements up to `level`, one that costs least; false without one in time.
+  // Finds the placement up to `level` that costs least; false without one in time.
   bool cheapest(Bytes level, const std::vector<double>& cost, bool& proven) {
     const LinearProgram program = pattern_program(
         kinds_, patterns_, [&](std::size_t p) { return patterns_[p].value <= level; },
@@ -99,8 +99,8 @@ class Bisection {
   std::vector<int> chosen_;
 };
 
-// Of the placements up to `level` that serve at least `served`, one with fewest moves: here each
-// unit and each model's present server count by themselves.
+// Finds a placement up to `level` that serves at least `served`, with fewest moves: here each unit
+// and each model's present server count by themselves.
 std::optional<Assignment> fewest_moves(const Cluster& cluster, MipSolver& solver, Bytes level,
                                        Bytes served, const Deadline& deadline) {
   const Kinds kinds = Kinds::of(cluster, true);

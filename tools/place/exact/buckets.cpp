@@ -86,8 +86,8 @@ std::vector<int> whole_units(const Kinds& kinds, const std::vector<Generation::P
   return chosen;
 }
 
-// Of each bucket the models with most bytes go where the parts have most bytes of it: `kinds` with
-// its models in the order in which assign() gives them out.
+// Gives `kinds` with its models in the order in which assign() gives them out: those of each bucket
+// with most bytes go where the parts have most bytes of it.
 Kinds in_order(const BucketPricing& pricing, Kinds kinds,
                const std::vector<Generation::Part>& parts, const std::vector<Pattern>& patterns,
                const std::vector<int>& chosen) {

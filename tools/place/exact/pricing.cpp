@@ -26,7 +26,7 @@ std::pair<double, double> extremes(const Kinds& kinds, int gpus) {
   return {least * gpus, most * gpus};
 }
 
-// Of one class no more than fit.
+// How many models of one class to count: no more than fit.
 std::size_t copies(const ModelClass& c, int gpus) {
   return std::min<std::size_t>(c.models.size(), static_cast<std::size_t>(gpus / c.shards));
 }

@@ -19,7 +19,7 @@ class Pricing {
  public:
   // Whether the tables for it would be small enough.
   [[nodiscard]] static bool possible(const Kinds& kinds, const UnitType& type);
-  // Of models in units of one type, up to `level`. Both outlive this.
+  // Prices models in units of one type, up to `level`. Both outlive this.
   Pricing(const Kinds& kinds, int type, Bytes level);
 
   struct Found {
@@ -36,8 +36,9 @@ class Pricing {
     int net = 0;
     int cells = 0;
   };
-  // Of states with so many GPUs in use: the cells and net counts that such models can come to, and
-  // from which the rest of the unit can still come below the level. No other state matters.
+  // The window of states with so many GPUs in use: the cells and net counts that such models can
+  // come to, and from which the rest of the unit can still come below the level. No other state
+  // matters.
   struct Window {
     int first = 0, last = 0;
     int least_net = 0, most_net = 0;

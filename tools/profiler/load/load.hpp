@@ -18,7 +18,8 @@ struct LengthLimits {
   std::uint64_t max_tokens = std::numeric_limits<std::uint64_t>::max();  // prompt and output
 };
 
-// Of a workload; prompts that are too long for the engine are cut, at least to one token each.
+// The requests of a workload; prompts that are too long for the engine are cut, at least to one
+// token each.
 [[nodiscard]] std::vector<Ask> asks_of(const sim::Workload& workload, const LengthLimits& limits);
 // invalid_argument when the answers have more than 100,000,000 tokens together: the time of each
 // is kept.
@@ -26,7 +27,7 @@ struct LengthLimits {
 // Between the tokens of all answers.
 [[nodiscard]] std::size_t gaps_of(const std::vector<Ask>& asks);
 
-// Of one request, in the engine's seconds since the load began; negative: not yet, never.
+// The times of one request, in the engine's seconds since the load began; negative: not yet, never.
 struct Trip {
   double at_s = 0;  // as planned
   double sent_s = -1;

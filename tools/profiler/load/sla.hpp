@@ -13,7 +13,7 @@ struct Sla {
   double quantile = 0.99;  // of all requests, of all gaps: so many are under the limit
 };
 
-// Of `n` values so many may reach the limit while their quantile (nearest rank) lies under it.
+// So many of `n` values may reach the limit while their quantile (nearest rank) lies under it.
 [[nodiscard]] inline std::size_t allowed_over(std::size_t n, double quantile) {
   // Less a trifle: 0.99 * 300 is 297, whatever its last bit says.
   const double rank = std::ceil(quantile * static_cast<double>(n) - 1e-9);

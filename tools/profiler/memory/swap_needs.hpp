@@ -22,7 +22,7 @@ namespace aqua::profiler {
                   bytes_per_token);
 }
 
-// Of one sequence of so many tokens, what the pool cannot hold.
+// What the pool cannot hold of one sequence of so many tokens.
 [[nodiscard]] inline double long_prompt_swap_bytes(std::uint64_t tokens, double bytes_per_token,
                                                    double pool_bytes) {
   return std::max(0.0, kv_bytes(static_cast<double>(tokens), bytes_per_token) - pool_bytes);

@@ -21,7 +21,7 @@ class BatchSearch {
     if (over_ || next_ > most_) return std::nullopt;
     return next_;
   }
-  // Of the batch that next() names: items a second.
+  // Notes the throughput of the batch that next() names, in items a second.
   void told(double throughput) {
     over_ = best_ > 0 && throughput < (1 + kLeastGain) * throughput_;
     if (over_) return;

@@ -43,7 +43,7 @@ Use of_rate(Record& record) {
   return use;
 }
 
-// Of the batch that max_rps comes from, by the same rule.
+// What was used at the batch that max_rps comes from, by the same rule.
 Use of_batch(const Evidence& evidence) {
   Use use;
   BatchSearch search(evidence.batches.back().batch);

@@ -22,7 +22,8 @@ constexpr std::chrono::milliseconds kRest{50};
 constexpr std::size_t kRounds = 3;                         // of a batch
 constexpr std::size_t kMostItem = std::size_t{256} << 20;  // bytes of an image, a song
 
-// Of this process, so that no engine has its prompts in a cache from an earlier run.
+// Draws a number for this process, so that no engine has its prompts in a cache from an earlier
+// run.
 std::uint64_t nonce() {
   std::random_device device;
   return (std::uint64_t{device()} << 32U) | device();

@@ -35,7 +35,7 @@ class RateSearch {
   [[nodiscard]] std::optional<double> next() const;
   // The range is halved to a single rate: what is asked now confirms.
   [[nodiscard]] bool confirming() const noexcept { return low_ >= high_; }
-  // Of the rate that next() names.
+  // Notes whether the rate that next() names was met.
   void told(bool met);
 
   // The answer, or what it is so far; none when no rate holds.

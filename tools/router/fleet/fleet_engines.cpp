@@ -149,7 +149,7 @@ void Fleet::missed(EngineId id, const Error& why) {
   const MutexLock lock(mu_);
   Engine& engine = engines_.at(id);
   engine.fault = why.message;
-  // Of resource_exhausted: the engine was not asked, since this process is at its limit.
+  // With resource_exhausted the engine was not asked, since this process is at its limit.
   if (!engine.door || why.code == Code::resource_exhausted) return;
   if (++engine.missed < options_.misses && why.code != Code::unavailable) return;
   down(engine);

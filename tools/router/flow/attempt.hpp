@@ -52,7 +52,7 @@ class Attempt {
 
   // Closes the connection, by which engines learn that nobody wants the rest.
   void cut();
-  // Of kind receive: what it says from now on begins at `from`. Before it may say nothing.
+  // For kind receive: what it says from now on begins at `from`. Before it may say nothing.
   void grant(std::uint64_t from);
   [[nodiscard]] const std::string& engine() const noexcept { return engine_->name; }
   [[nodiscard]] const std::shared_ptr<const EngineDoor>& door() const noexcept { return engine_; }

@@ -23,15 +23,15 @@
 #include "tools/router/decide/stop_scanner.hpp"
 #include "tools/router/fleet/fleet.hpp"
 #include "tools/router/flow/attempt.hpp"
-#include "tools/router/flow/errands.hpp"
 #include "tools/router/flow/mailbox.hpp"
+#include "tools/router/flow/order_sender.hpp"
 #include "tools/router/observe/counters.hpp"
 #include "tools/router/speech/asked.hpp"
 
 namespace aqua::router {
 
 struct ConversationOptions {
-  // Of an engine, after which its attempt has died, but for one that is passed on whole.
+  // The silence of an engine after which its attempt has died, but for one that is passed on whole.
   std::chrono::seconds silence{60};
   // That a move may keep the client waiting; and that an order to move by KV waits for the answer's
   // first token, before which the source has nothing to hand over.
@@ -111,7 +111,7 @@ class Conversation {
   void resume(Turn source, Turn move);
   void resume_again(Clock::time_point at);
   void send(Turn to, EngineCall call, std::function<Mail(const Error&)> failed = {});
-  [[nodiscard]] Errands& errands_to(const std::shared_ptr<const EngineDoor>& engine);
+  [[nodiscard]] OrderSender& sender_to(const std::shared_ptr<const EngineDoor>& engine);
   void follow_kv(Next next);
   void sweep(const Move& move);  // ends its parcel, should it wait for nobody
   void look_at_kv_move();
@@ -140,7 +140,7 @@ class Conversation {
   bool exact_ = true;  // every token that passed came with its id
   std::map<Turn, std::unique_ptr<Attempt>> attempts_{};
   std::vector<std::unique_ptr<Attempt>> cut_{};  // their threads may still be ending
-  std::map<const EngineDoor*, std::unique_ptr<Errands>> errands_{};  // by whom they tell
+  std::map<const EngineDoor*, std::unique_ptr<OrderSender>> senders_{};  // by the engine they tell
   struct Move {
     FleetOrder order{};
     Clock::time_point until{};

@@ -15,8 +15,8 @@ using migration::RouterEvent;
 
 namespace {
 
-// Of `hold`: until a source that does not hurry is told to speak on. By then one that is stopped is
-// known to be down, and its destination was asked whether it has all.
+// How many times `hold` pass until a source that does not hurry is told to speak on. By then one
+// that is stopped is known to be down, and its destination was asked whether it has all.
 constexpr int kAfterHurry = 4;
 // Between two tries of an order that the engine may not have heard.
 constexpr std::chrono::milliseconds kResumeAgain{200};
@@ -62,7 +62,7 @@ void Conversation::order_source() {
   move_->ordered = true;
   move_->until = Clock::now() + options_.hold;
   const Turn source = move_->source, move = move_->destination;
-  errands_to(move_->source_engine)
+  sender_to(move_->source_engine)
       .post(move_order({name_, source}, move_->order.engine->kv, move, move_->answered,
                        move_->room_tokens),
             [mail = mail_, heard = move_->heard, move](const Result<void>& done) {
@@ -77,7 +77,7 @@ void Conversation::order_source() {
 // The source may have the order to move all the same, and wait for the word of who speaks. It is
 // told that it does: it goes on, and an order of this move that comes late is void.
 void Conversation::order_unheard() {
-  errands_.erase(move_->source_engine.get());  // nothing waits behind what is not answered
+  senders_.erase(move_->source_engine.get());  // nothing waits behind what is not answered
   if (resume_) resume_again(Clock::now());     // cut off with them
   tell(RouterEvent::asked);
 }
@@ -118,7 +118,7 @@ void Conversation::resume(Turn source, Turn move) {
     return;
   }
   resume_ = Resume{.number = ++resumes_, .source = source, .move = move};
-  errands_to(found->second->door())
+  sender_to(found->second->door())
       .post(resume_order({name_, source}, move),
             [mail = mail_, number = resumes_](const Result<void>& done) {
               mail->post(ResumeTold{number, done.ok()});
@@ -140,7 +140,7 @@ void Conversation::resume_again(Clock::time_point at) {
 void Conversation::send(Turn to, EngineCall call, std::function<Mail(const Error&)> failed) {
   const auto found = attempts_.find(to);
   if (found == attempts_.end()) return;
-  errands_to(found->second->door())
+  sender_to(found->second->door())
       .post(std::move(call), [mail = mail_, failed = std::move(failed)](const Result<void>& done) {
         if (!done.ok() && failed) mail->post(failed(done.error()));
       });
@@ -151,11 +151,11 @@ void Conversation::sweep(const Move& move) {
 }
 
 // One engine is told one thing after another.
-Errands& Conversation::errands_to(const std::shared_ptr<const EngineDoor>& engine) {
-  std::erase_if(errands_, [](const auto& errands) { return errands.second->over(); });
-  auto& errands = errands_[engine.get()];
-  if (!errands) errands = std::make_unique<Errands>(engine);
-  return *errands;
+OrderSender& Conversation::sender_to(const std::shared_ptr<const EngineDoor>& engine) {
+  std::erase_if(senders_, [](const auto& sender) { return sender.second->over(); });
+  auto& sender = senders_[engine.get()];
+  if (!sender) sender = std::make_unique<OrderSender>(engine);
+  return *sender;
 }
 
 void Conversation::carry_out() {

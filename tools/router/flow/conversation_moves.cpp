@@ -130,7 +130,7 @@ void Conversation::give_up_order(MoveEnd end, const std::string& why) {
   fleet_.move_over(order, migration::Kind::kv, end, why, false);
 }
 
-// Of a long answer the first warm-up takes long, and what was said meanwhile would be computed
+// The first warm-up of a long answer takes long, and what was said meanwhile would be computed
 // while the client waits: so that is computed ahead as well, once.
 void Conversation::handle(WarmedUp& warmed) {
   constexpr std::size_t kFew = 16;  // tokens

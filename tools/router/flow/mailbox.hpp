@@ -28,7 +28,7 @@
 
 namespace aqua::router {
 
-// Of an answer that is passed on as it comes: the data of one event, or the whole body.
+// A part of an answer that is passed on as it comes: the data of one event, or the whole body.
 struct RawPart {
   Turn turn = kNoTurn;
   std::string data{};
@@ -101,7 +101,7 @@ class Mailbox {
 
   explicit Mailbox(std::uint64_t most) : most_(most) {}
 
-  // Of an engine. False when there is no room, or nobody takes anything any more.
+  // Posts mails of an engine. False when there is no room, or nobody takes anything any more.
   [[nodiscard]] bool post(std::vector<Mail> mails) {
     MailSize all{.tokens = 0};
     for (const Mail& mail : mails) {

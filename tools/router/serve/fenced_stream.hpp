@@ -59,7 +59,7 @@ class FencedStream {
   const FenceLimits limits_;
   std::array<char, 8192> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // of what is in buffer_
-  // Of the request that is being read.
+  // State of the request that is being read.
   Clock::time_point deadline_{};
   std::size_t taken_ = 0;       // of its head, then of its body
   std::size_t line_bytes_ = 0;  // of the head's line that comes

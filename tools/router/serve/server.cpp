@@ -95,13 +95,13 @@ struct RouterServer::Impl : httplib::Server {
       : options(options_),
         fleet(fleet_),
         counters(counters_),
-        gate(options_.gate),
+        filter(options_.filter),
         threads(options_.connections) {
-    fences.body_bytes = options.gate.most_body;
+    fences.body_bytes = options.filter.most_body;
     fences.write = options.write;
     new_task_queue = [this] { return new LibraryThreads(threads); };
     set_keep_alive_max_count(1'000'000);
-    set_payload_max_length(options.gate.most_body);
+    set_payload_max_length(options.filter.most_body);
     set_tcp_nodelay(true);
     set_socket_options([](socket_t socket) {  // not SO_REUSEPORT: two would share a port in silence
       const int on = 1;
@@ -192,7 +192,7 @@ struct RouterServer::Impl : httplib::Server {
     } else if (draining && request.path != "/healthz") {
       refused = Refused{503, {Code::unavailable, "the router is stopping"}};
     } else {
-      refused = gate.refusal_of(view_of(request), this_pass);
+      refused = filter.refusal_of(view_of(request), this_pass);
     }
     if (!refused) return true;
     ++counters.refused;
@@ -268,7 +268,7 @@ struct RouterServer::Impl : httplib::Server {
   const ServerOptions options;
   Fleet& fleet;
   Counters& counters;
-  Gate gate;
+  RequestFilter filter;
   FenceLimits fences;
   std::atomic<bool> draining{false}, cutting{false};
   Mutex mu;

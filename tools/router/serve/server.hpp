@@ -14,7 +14,7 @@
 #include "tools/router/fleet/fleet.hpp"
 #include "tools/router/flow/conversation.hpp"
 #include "tools/router/observe/counters.hpp"
-#include "tools/router/serve/gate.hpp"
+#include "tools/router/serve/request_filter.hpp"
 
 namespace aqua::router {
 
@@ -24,7 +24,7 @@ struct ServerOptions {
   std::size_t connections = 1024;           // at one time; more are turned away (503)
   std::chrono::milliseconds write{30'000};  // that a client may take to read what was written
   std::string coordinator_page{};           // its address, for a link on this one's; "": none
-  GateOptions gate{};
+  RequestFilterOptions filter{};
   ConversationOptions conversation{};
 };
 

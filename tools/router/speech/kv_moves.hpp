@@ -31,7 +31,7 @@ struct PoolDoor {
   std::vector<std::string> reaches{};
   friend bool operator==(const PoolDoor&, const PoolDoor&) = default;
 };
-// Of no pool where it makes no sense.
+// Reads an engine's pool; a body that makes no sense is that of no pool.
 [[nodiscard]] PoolDoor parse_pool(std::string_view body);
 
 // What engines know an attempt by.

@@ -31,7 +31,7 @@ struct CostFit {
   std::uint32_t kv_step_tokens = 1;
   CopyCost out{}, in{};
 
-  // Of an engine that takes `times` as long for everything.
+  // The fit of an engine that takes `times` as long for everything.
   [[nodiscard]] CostFit slower(double times) const;
   [[nodiscard]] double linear(double tokens) const;
   // Pairs of any two, in whole steps of KV tokens.

@@ -60,7 +60,7 @@ class CostModel {
   // 0 to max_batch_tokens.
   [[nodiscard]] Picos head(std::uint32_t rows) const { return head_[rows]; }
   [[nodiscard]] Picos decode_attention_per_token() const noexcept { return decode_per_token_; }
-  // Of every token computed with every KV token of the batch, the last step of them whole.
+  // The time of every token computed with every KV token of the batch, the last step of them whole.
   [[nodiscard]] Picos any_pairs(std::uint64_t tokens, std::uint64_t kv_tokens) const noexcept {
     const std::uint64_t steps = (kv_tokens + kv_step_ - 1) / kv_step_;
     return per_any_pair_ * static_cast<Picos>(tokens * steps * kv_step_);

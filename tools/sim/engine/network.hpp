@@ -72,7 +72,8 @@ class Network {
 
   std::vector<Link> links_;
   std::vector<Flow> flows_;
-  // Of share(), kept for their memory: by link the flows that are open, and what is left for them.
+  // share()'s own, kept for their memory: by link the flows that are open, and what is left for
+  // them.
   std::vector<std::size_t> waiting_{};
   std::vector<double> free_{};
   std::vector<Flow*> open_{};     // without a rate

@@ -53,7 +53,7 @@ struct Totals {
   friend bool operator==(const Totals&, const Totals&) = default;
 };
 
-// Of one GPU.
+// The memory of one GPU at one time.
 struct MemorySample {
   Picos at = 0;
   double device_bytes = 0;  // KV

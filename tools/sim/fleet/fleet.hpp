@@ -35,7 +35,7 @@ class Fleet final : public Actor {
   [[nodiscard]] bool settled() const {
     return mover_.idle() && leaving_ == 0 && (!lent_ || lent_->settled());
   }
-  // Of a fleet that lends; else null.
+  // The pool of a fleet that lends; else null.
   [[nodiscard]] LentPool* lent() { return lent_ ? &*lent_ : nullptr; }
 
   // --- told by engines and the mover -------------------------------------------------------------

@@ -58,7 +58,7 @@ struct PlacementRow {
 struct FleetOutcome {
   RunOutcome run;  // of all engines together; without memory over time
   Metrics metrics;
-  // Of those that never moved: what moves of others cost them.
+  // The TPOT of requests that never moved: what moves of others cost them.
   double still_tpot_p99_s = 0;
   double gpu_hours = 0;      // of engines that were up, booting among it
   double mean_used = 0;      // engines, from a tenth of the arrivals' time to the last

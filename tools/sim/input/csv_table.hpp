@@ -20,7 +20,7 @@ class CsvTable {
   [[nodiscard]] Result<std::size_t> column(std::string_view name) const;
   // The next row; false at the end; invalid_argument when columns are missing.
   [[nodiscard]] Result<bool> next();
-  // Of this row. invalid_argument, naming line and column, unless a finite number >= 0.
+  // A number in this row. invalid_argument, naming line and column, unless a finite number >= 0.
   [[nodiscard]] Result<double> number(std::size_t column) const;
 
  private:

@@ -4,7 +4,7 @@
 // Decisions are the library's own (src/systems/layer_swap/decide): Expansion the frames,
 // FixedSchedule and StepTimer the stalls, BlockPool the blocks.
 //
-// Of an iteration, each streamed layer fetches the blocks that the batch reads, and writes back
+// In an iteration each streamed layer fetches the blocks that the batch reads, and writes back
 // those that it wrote. Each byte lengthens computing too: it takes its turn on this GPU's memory.
 // The link is the layers' own, but for what others leave of it (LinkChange).
 //

@@ -20,7 +20,7 @@ class OutageTimes {
  public:
   explicit OutageTimes(const PipelineShape& shape);
 
-  // Of the next outage; kNever: there is none before kMostSeconds.
+  // The time of the next outage; kNever: there is none before kMostSeconds.
   [[nodiscard]] Picos next() const noexcept;
   // The one at next(), which there must be. Of those at one instant the named ones come first.
   Outage take();

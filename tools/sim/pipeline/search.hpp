@@ -42,7 +42,8 @@ struct PipelineQuestion {
   bool skip = true;  // PipelineShape::skip
   bool timeline = false;
   std::vector<Outage> outages{};  // by time; only splits that have these stages
-  // Of each machine, by chance; the seed of a run is also that of its failures. 0: none.
+  // The mean time between failures of each machine, by chance; the seed of a run is also that of
+  // its failures. 0: none.
   double outage_mean_seconds = 0;
   Recovery recovery = Recovery::scratch;
   RecoveryTimes recovery_times{};

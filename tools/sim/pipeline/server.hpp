@@ -62,7 +62,7 @@ class PipelineServer final : public Actor, private StagesUser {
   [[nodiscard]] std::uint32_t waiting() const noexcept {
     return static_cast<std::uint32_t>(came_ - taken_);
   }
-  // Of the next `count` that wait.
+  // The prompt tokens of the next `count` that wait.
   [[nodiscard]] std::uint64_t prompt_tokens_of(std::uint32_t count) const {
     std::uint64_t tokens = 0;
     for (std::uint32_t i = 0; i < count; ++i) tokens += requests_[taken_ + i].prompt_tokens;

@@ -79,7 +79,7 @@ struct PipelineShape {
   std::uint64_t layer_weight_bytes = 0;
   std::uint64_t reserved_bytes = 0;  // of a machine
   std::uint64_t machine_bytes = 0;   // 0: without limit
-  // Of a machine, for prompts that wait and for what is swapped; 0: without limit.
+  // Bytes of a machine for prompts that wait and for what is swapped; 0: without limit.
   std::uint64_t host_bytes = 0;
   std::optional<MicrobatchSwaps> swaps{};  // of `token`; without outages
 

@@ -65,7 +65,8 @@ class Stages final : public Actor {
   void flow_ended(FlowId flow, Picos now) override;
   [[nodiscard]] bool done() const override;
 
-  // Of one machine each, pipeline by pipeline, stage by stage. Bytes are what prompt stages hold.
+  // The use of one machine each, pipeline by pipeline, stage by stage. Bytes are what prompt stages
+  // hold.
   [[nodiscard]] std::vector<MachineUse>& machines() noexcept { return machines_; }
   [[nodiscard]] std::vector<StageSpan>& spans() noexcept { return spans_; }
   [[nodiscard]] double activation_bytes() const noexcept { return activation_bytes_; }

@@ -33,7 +33,7 @@ json totals_json(const Totals& totals) {
           {"stretched_by_copies_s", seconds(totals.stretched)}};
 }
 
-// Of the first seed.
+// The layers' part of the report, from the first seed.
 json layers_json(const LayersOutcome& layers) {
   json changes = json::array();
   for (const LayersOutcome::Change& change : layers.frames) {

@@ -22,7 +22,7 @@ struct Scenario {
   ModelSpec model;
   ServerSpec server;
   unsigned tensor_parallel = 1;
-  // Of the scheduler; blocks, costs and tier are filled in by resolve().
+  // Options of the scheduler; blocks, costs and tier are filled in by resolve().
   schedule::SchedulerOptions scheduler{};
   // KV tokens that fit on the device; none: what the GPU has after the weights.
   std::optional<double> kv_tokens{};
@@ -38,7 +38,7 @@ struct Scenario {
   std::uint64_t slab_bytes = 64 << 20;
   bool prefix_cache = false;
   double prefix_bytes = 1e12;  // of cached prefixes at most, wherever they lie, per GPU
-  // Of fcfs+pie, fcfs+pie+aqua and fcfs+ondemand: layers over frames, always the same. None: as
+  // Layers over frames under fcfs+pie, fcfs+pie+aqua and fcfs+ondemand, always the same. None: as
   // pie adapts, and 2 on demand.
   std::optional<double> expansion{};
   // What others leave of the link over which layers travel.

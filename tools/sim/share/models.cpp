@@ -141,7 +141,8 @@ class Divider final : public Actor {
   const double block_bytes_;
   const double token_seconds_;  // of a prompt, computed with the whole GPU
   std::vector<std::deque<SharedGpu::Busy>> busy_;
-  // Of a request with its answer: an engine knows what it accepts at most, and it is to fit.
+  // The blocks of the largest request with its answer: an engine knows what it accepts at most, and
+  // it is to fit.
   double largest_blocks_ = 0;
   Picos tick_;
   std::size_t idle_ticks_ = 0;  // in a row, in which no engine had anything to do

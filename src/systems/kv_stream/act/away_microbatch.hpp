@@ -19,7 +19,7 @@
 
 namespace aqua::kv_stream {
 
-// Of copies that several wait for.
+// Tickets of copies that several wait for.
 using Tickets = std::vector<std::shared_ptr<Ticket>>;
 
 // A buffer on the device, a layout for each of its layers.

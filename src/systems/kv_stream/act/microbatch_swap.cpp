@@ -154,7 +154,7 @@ class MicrobatchSwap::Impl {
     Tickets in{};      // that no turn has waited for
     Tickets others{};  // out of it, and into it for nothing: only to be waited for
   };
-  // Of a microbatch, until it is cleared. Its turns outlive it until they are over.
+  // A microbatch's life, which ends when it is cleared. Its turns outlive it until they are over.
   struct Life {
     std::optional<Error> lost{};
   };

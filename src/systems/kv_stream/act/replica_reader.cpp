@@ -157,7 +157,7 @@ Result<void> ReplicaReader::Parts::take_in(const OpenedSegment& opened) {
   if (pack->term > options.term)
     return Error{Code::aborted, concat("replicas: term ", options.term,
                                        " is over: there is a pack ", "of term ", pack->term)};
-  // Of this term is what the owner writes who has the dead one's place.
+  // What the owner writes who has the dead one's place is of this term.
   if (finishing && pack->term == options.term) return segments.close(number, SegmentAfter::keep);
   packs[number] = {opened.name, opened.segment.bytes, pack->term};
   if (finishing) return {};
@@ -257,7 +257,7 @@ Result<void> ReplicaReader::finish(Stream stream) {
   AQUA_TRY(parts_->take_in(late));
   for (auto& packs = parts_->packs; !packs.empty(); packs.erase(packs.begin())) {
     const auto& [number, pack] = *packs.begin();
-    // Of this term is what the successor writes, which may be under way.
+    // What the successor writes is of this term, and may be under way.
     // What a former owner on another server still drops does not take the successor's copy along.
     const bool needed = parts_->used.contains(number) || pack.term == parts_->options.term;
     AQUA_TRY(

@@ -15,7 +15,7 @@ constexpr std::chrono::seconds kLastOutcomes{5};  // of a keeper that is stopped
 
 }  // namespace
 
-void Replicator::Parts::hear() {
+void Replicator::Parts::poll() {
   for (const CommittedSegment& outcome : segments.committed()) {
     const PackId pack = outcome.name.number;
     const auto posted = committing.find(pack);
@@ -57,7 +57,7 @@ void Replicator::Parts::drop_dead() {
 void Replicator::Parts::settle() {
   const auto deadline = std::chrono::steady_clock::now() + kLastOutcomes;
   for (;;) {
-    hear();
+    poll();
     drop_dead();
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());

@@ -44,9 +44,9 @@ struct Replicator::Parts {
   // The step's tokens are in the cache.
   void note(const WrittenTokens& written);
 
-  void hear();
+  void poll();
   // Gives back the segments of packs that have failed. What is refused, as where the device has no
-  // memory for an event, is tried again by the next hear().
+  // memory for an event, is tried again by the next poll().
   void release_failed();
   void drop_dead();
   // Waits until it has heard what has become of the packs that are being committed.

@@ -87,7 +87,7 @@ Result<Ticket> Replicator::step(std::span<const WrittenTokens> written, Stream s
       return replicator_refusal("sequence ", each.sequence, " is named twice");
     AQUA_TRY(parts_->check(each));
   }
-  parts_->hear();
+  parts_->poll();
   for (const WrittenTokens& each : written) parts_->note(each);
   parts_->drop_dead();
   if (parts_->works()) {
@@ -109,7 +109,7 @@ Result<Ticket> Replicator::step(std::span<const WrittenTokens> written, Stream s
 }
 
 Result<void> Replicator::flush(Stream stream) {
-  hear();
+  poll();
   if (!parts_->works()) return {};
   parts_->gather_waiting(stream);
   parts_->work_behind(stream, true);
@@ -165,8 +165,8 @@ Result<void> Replicator::adopt(const AdoptedReplica& replica) {
   return {};
 }
 
-void Replicator::hear() {
-  parts_->hear();
+void Replicator::poll() {
+  parts_->poll();
   parts_->drop_dead();
 }
 

@@ -21,8 +21,8 @@ namespace aqua::kv_stream {
 namespace {
 
 constexpr std::size_t kAtATime = 64;  // parcels that are accepted
-// Of one group, that were admitted and are not finished: of each of its ranks a carrier has room
-// for so many.
+// How many sequences of one group may be admitted and not finished: a carrier has room for so many
+// of each of its ranks.
 constexpr std::int64_t kMostSequences = 65536;
 
 Error refusal(std::string what) {
@@ -268,7 +268,7 @@ Result<bool> Streamer::finish(std::uint64_t sequence, Stream stream) {
   Result<bool> all = true;
   bool first = true;
   for (const auto& [source, parcel] : found->parcels) {
-    // Of what nobody wanted, or could not land, the senders are not to believe that it has landed.
+    // The senders are not to believe that what nobody wanted, or could not land, has landed.
     auto finished = parts_->parcels.at(parcel).lands() ? parts_->carrier.finish(parcel, stream)
                                                        : parts_->carrier.decline(parcel, stream);
     if (!finished.ok()) all = finished.error();

@@ -206,7 +206,7 @@ aqua_error* aqua_replicator_hear(aqua_replicator replicator) {
   return call([&] {
     return use_replicator("aqua_replicator_hear", replicator,
                           [](LockedReplicator& used) -> Result<void> {
-                            used.replicator->hear();
+                            used.replicator->poll();
                             return {};
                           });
   });

@@ -93,7 +93,7 @@ aqua_error* aqua_streamer_wait(aqua_streamer streamer, uint32_t patience_ms, int
     constexpr const char* what = "aqua_streamer_wait";
     AQUA_CAPI_NOT_NULL(what, news);
     AQUA_ASSIGN(const auto object, streamers().use(what, streamer.id));
-    // Of the carrier, which serves many threads: the streamer is others' meanwhile.
+    // Waits on the carrier, which serves many threads: the streamer is others' meanwhile.
     *news = object->locked->carrier->wait(std::chrono::milliseconds(patience_ms)) ? 1 : 0;
     return {};
   });

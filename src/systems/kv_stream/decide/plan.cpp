@@ -42,7 +42,7 @@ Needs needs_of(const PlanInput& in) {
     const Side side = best_side(in, Role::colocated, depth);
     if (side.fits && needs.machines == 0) needs.machines = depth;
     if (depth > in.machines) continue;
-    // Of sides that fit, the fastest was chosen, which is not the smallest: ask with no memory.
+    // The fastest of the sides that fit was chosen, which is not the smallest: ask with no memory.
     PlanInput poor = in;
     poor.machine_bytes = 0;
     const Side smallest = best_side(poor, Role::colocated, depth);

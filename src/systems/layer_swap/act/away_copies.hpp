@@ -27,7 +27,7 @@ struct ChunkBlocks {
 };
 using SplitBlocks = std::vector<ChunkBlocks>;
 
-// Of copies that a step and a frame wait for alike.
+// Tickets of copies that a step and a frame wait for alike.
 using Tickets = std::vector<std::shared_ptr<Ticket>>;
 
 class AwayCopies {

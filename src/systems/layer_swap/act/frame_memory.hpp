@@ -56,7 +56,7 @@ class FrameMemory {
   [[nodiscard]] std::uint32_t frames() const noexcept { return shape_.frames; }
   [[nodiscard]] std::uint32_t blocks() const noexcept { return shape_.blocks; }
   [[nodiscard]] LayerSchedule& schedule() const noexcept { return *shape_.schedule; }
-  // Of a layer that is not away.
+  // The layout of a layer that is not away.
   [[nodiscard]] const Layout& layout(std::uint32_t layer) const {
     return shape_.layouts[by_table_ ? frame_of(layer) : layer];
   }

@@ -9,7 +9,8 @@
 
 namespace aqua {
 
-// Of a layer that stays, what is away is room that a change of frames has taken beforehand.
+// Fails where what is away of a streamed layer is lost. For one that stays, what is away is room
+// that a change of frames has taken beforehand.
 Result<void> LayerPool::Impl::check_away() {
   for (std::uint32_t layer = 0; layer < options_.layers; ++layer) {
     if (memory_.streamed()[layer] && away_.lost(layer))

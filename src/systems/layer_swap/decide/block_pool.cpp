@@ -83,7 +83,7 @@ Result<void> BlockPool::release(SequenceId sequence) {
   return {};
 }
 
-// Of the sequences that came last, as many as leave no more blocks than are usable.
+// The sequences that came last, as many as leave no more blocks than are usable.
 std::vector<SequenceId> BlockPool::choose_preempted() {
   std::vector<std::pair<std::uint64_t, SequenceId>> last_first;
   std::uint64_t held = 0;

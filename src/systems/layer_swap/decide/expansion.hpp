@@ -49,7 +49,7 @@ struct ExpansionOptions {
   std::uint32_t first_steps = 4;     // that the first change is concluded from
   std::uint32_t probe_steps = 1024;  // until what failed is tried again, at first
 
-  // Of a step: stalls that take more than this make it a stalled one.
+  // The share of a step's time: stalls that take more make the step a stalled one.
   [[nodiscard]] double stalled_share() const { return 2 * stall_share; }
 };
 

@@ -44,8 +44,8 @@ struct Move {
   MoveKind kind = MoveKind::in;
   LayerIndex layer = 0;
   FrameIndex frame = 0;
-  // Of a move out: all of the layer goes. Otherwise only the blocks written since it came in, since
-  // the copy that is away still has the others.
+  // Whether a move out takes all of the layer. Otherwise only the blocks go that were written since
+  // it came in, since the copy that is away still has the others.
   bool whole = true;
   friend bool operator==(const Move&, const Move&) = default;
 };

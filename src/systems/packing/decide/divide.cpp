@@ -74,7 +74,7 @@ struct Uses {
     return std::all_of(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(count),
                        [&](const Left* each) { return each->holds(amount); });
   }
-  // Of the boundary of which the least would be left.
+  // The least share that the move would leave of any of these boundaries.
   [[nodiscard]] double scarcest() const {
     double least = 1;
     for (std::size_t i = 0; i < count; ++i) least = std::min(least, left[i]->share_after(amount));

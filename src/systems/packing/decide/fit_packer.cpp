@@ -34,7 +34,7 @@ void LbPacker::improve() {
   }
 }
 
-// Of active engines that have something and no moves under way, the one with the most room; of
+// The engine with the most room among active ones that have something and no moves under way; of
 // equals the highest id.
 Engine* DrainPacker::emptiest() {
   for (auto most = fleet_.rooms().rbegin(); most != fleet_.rooms().rend(); ++most) {

@@ -55,7 +55,7 @@ struct Engine {
   std::uint64_t relieved_above = 0;  // it is relieved when more than this stays
   std::uint64_t held = 0;
   std::uint64_t own = 0;  // of residents
-  // Of held, what goes with those that leave: theirs, and prefixes that nobody else shares.
+  // The part of held that goes with those that leave: theirs, and prefixes that nobody else shares.
   std::uint64_t leaving = 0;
   std::uint32_t coming = 0, going = 0;
   std::uint64_t activated = 0;                                // its place in the order of wakings
@@ -136,9 +136,9 @@ class Fleet {
   // Whether the KV of its prefix is there and stays: a resident shares it. One that moves away
   // takes it along, and one that comes may yet fail to.
   [[nodiscard]] bool prefix_stays(const Request& request, const Engine& engine) const;
-  // Of active engines but `except` that have room for it and its prefix: the one with the least
-  // room (worst: the most), of equals the lowest id. `except`, where a move begins, is what
-  // best_fit() calls others near to. nullptr: none has room.
+  // The active engine but `except` that has room for it and its prefix, and the least of it (worst:
+  // the most); of equals the lowest id. `except`, where a move begins, is what best_fit() calls
+  // others near to. nullptr: none has room.
   [[nodiscard]] Engine* best_fit(const Request& request, const Engine* except);
   [[nodiscard]] Engine* worst_fit(const Request& request, const Engine* except);
   // The same of active engines that have its prefix, of which the eight with the lowest ids are

@@ -45,7 +45,8 @@ Result<PrefixTransfer> PrefixCache::Impl::fetch(const Prefix& prefix, BlockList 
   const BlockHash& failed = held[transfer.blocks];
   const Cached& cached = tensors_.at(failed);
   const Code code = posted.error().code;
-  // Of other bytes than the tensor's, as of a LayerPool that is to be discarded: the caller's.
+  // A loss of other bytes than the tensor's, as of a LayerPool that is to be discarded, is the
+  // caller's.
   const bool lost = cached.tensor.valid() && cached.tensor.lost() && code == Code::data_loss;
   const bool not_now =
       !cached.tensor.valid() &&

@@ -7,7 +7,7 @@
 namespace aqua::schedule {
 namespace {
 
-// Of the time between two tokens that an iteration with a prompt may take.
+// The share of the time between two tokens that an iteration with a prompt may take.
 constexpr double kLongest = 0.9;
 
 }  // namespace

@@ -78,7 +78,7 @@ void AutoScheduler::time_repeated() {
   decoding_s_.add(now() - from_s, static_cast<double>(iterations_ - from), window());
 }
 
-// Of the first that are measured the shortest is taken for an iteration, since whatever else
+// The shortest of the first that are measured is taken for an iteration, since whatever else
 // happens makes one longer and none shorter; later a long one counts for no more than kOutlier
 // means.
 void AutoScheduler::measure(double iterations, double took, double since) {

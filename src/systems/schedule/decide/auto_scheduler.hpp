@@ -176,7 +176,7 @@ class AutoScheduler final : public SchedulerBase {
   double iteration_s_ = 0;
   RunningMean mean_decodes_, mean_seconds_;  // of iterations
   std::uint64_t measured_ = 0;
-  // Of an iteration without prompts, of a token of a prompt beside it, of a return.
+  // Seconds of an iteration without prompts, of a token of a prompt beside it, of a return.
   RunningCost decoding_s_, prompt_token_s_;
   RunningMean return_s_;
   double timed_to_s_ = 0;       // seconds: when the time last moved on …

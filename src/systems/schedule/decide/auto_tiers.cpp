@@ -8,7 +8,7 @@
 namespace aqua::schedule {
 namespace {
 
-// Of the time that a block takes from lent memory: the host is turned to below it.
+// The share of the time that a block takes from lent memory, below which the host is turned to.
 constexpr double kClearlyNearer = 0.8;
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace aqua::sharing {
 class Digester {
  public:
   explicit Digester(const PublishedMemory& memory) : memory_(memory), buffer_(kBufferBytes) {}
-  // Of these bytes; blocks.
+  // The digest of these bytes; blocks.
   [[nodiscard]] Result<Digest> digest(std::uint64_t offset, std::uint64_t bytes);
 
  private:

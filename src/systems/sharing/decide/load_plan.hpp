@@ -18,7 +18,8 @@
 
 namespace aqua::sharing {
 
-// Of one plan. Each is a read of its own, so that a plan with more would be slow to follow.
+// The most runs of one plan. Each is a read of its own, so that a plan with more would be slow to
+// follow.
 inline constexpr std::uint64_t kMostRuns = std::uint64_t{1} << 24;
 
 // Bytes of a file that lie in the slabs one after another as well.

@@ -46,7 +46,7 @@ struct ShardName {
 // How a copy is opened.
 struct Opening {
   bool spare = false;
-  // Of what an earlier keeper had: who reads it is not known, and its version is as old as it was.
+  // An earlier keeper had it: who reads it is not known, and its version is as old as it was.
   bool restored = false;
   std::uint64_t order = 0;  // of its version; 0: the newest, if there is none of that name
 };

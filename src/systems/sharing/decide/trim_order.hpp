@@ -22,7 +22,7 @@ struct Unread {
   friend bool operator==(const Unread&, const Unread&) = default;
 };
 
-// Of these copies, the versions that have some on the device, all of them there, and known to be
+// The versions in these copies that have some on the device, all of them there, and known to be
 // unread. Superseded ones go by themselves, one that lacks shards cannot be attached, to be copied,
 // and where the device has two versions of a model engines would get the older one without the
 // newer. Pure.

@@ -40,7 +40,7 @@ struct Variant {
   Rates rates{};
   std::map<int, int> attributes{};  // CUdevice_attribute -> its value
   std::size_t memory_bytes = std::size_t{64} << 30;
-  // Of pointer attributes only those that cuda.h lists are answered, singly or many at a time.
+  // Answers only those pointer attributes that cuda.h lists, singly or many at a time.
   bool listed_attributes_only = false;
   // Host memory that is registered has another address on the device.
   bool registered_elsewhere = false;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{30};
 
-// Of one wait, drawn.
+// How one wait goes on, drawn.
 enum class Mood : std::uint8_t {
   lazy,   // only what the wait needs
   eager,  // all else first

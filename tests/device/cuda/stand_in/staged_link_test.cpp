@@ -104,7 +104,8 @@ class StagedLink : public ::testing::Test {
   static double share(std::uint64_t busy_ns, std::uint64_t ns) {
     return static_cast<double>(busy_ns) / static_cast<double>(ns);
   }
-  // Of the engine for copies from the host, over a fetch of `blocks`. Tells what else it took.
+  // How busy the engine for copies from the host is over a fetch of `blocks`. Tells what else it
+  // took.
   double fetch(std::size_t blocks) {
     ThinTensor tensor(*dev_, layout_.packed_bytes(blocks));
     const stand_in::Usage before = driver_->usage(0);

@@ -24,7 +24,7 @@ constexpr std::size_t kGranule = std::size_t{2} << 20;
 using Address = std::uintptr_t;
 using Ranges = std::map<Address, Address>;  // begin -> end
 
-// Of device memory: taken from Variant::memory_bytes until nobody holds it.
+// A piece of device memory: taken from Variant::memory_bytes until nobody holds it.
 class Physical {
  public:
   explicit Physical(std::size_t bytes);

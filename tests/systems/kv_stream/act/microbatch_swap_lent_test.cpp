@@ -97,7 +97,7 @@ TEST_F(MicrobatchSwapLent, AKilledLenderTakesNoByteWithIt) {
   });
 }
 
-// Of two turns on what was lost, both are told so, also where the microbatch has ended meanwhile.
+// Two turns on what was lost are both told so, also where the microbatch has ended meanwhile.
 TEST_F(MicrobatchSwapLent, TheTurnsOfAMicrobatchThatWasClearedAreStillToldOfTheirLoss) {
   open_lender();
   open_borrower();

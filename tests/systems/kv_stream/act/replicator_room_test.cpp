@@ -41,7 +41,7 @@ class ReplicatorRoom : public test::ReplicasFixture {
       meanwhile(stage);
       ASSERT_TRUE(stage.replicator().wait(std::chrono::seconds(30)))
           << stage.replicator().status().error;
-      stage.replicator().hear();
+      stage.replicator().poll();
     }
   }
   // More packs fail than there is room for; then what they were to hold is written and read.

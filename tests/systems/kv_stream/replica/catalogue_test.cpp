@@ -13,7 +13,7 @@ namespace {
 
 using Ids = std::vector<std::uint32_t>;
 
-// Of the tokens [first, end) of a sequence that had these ids.
+// An entry with the tokens [first, end) of a sequence that had these ids.
 PackEntry entry_of(const Ids& ids, std::uint32_t first, std::uint32_t end) {
   return {.sequence = 7,
           .first = first,

@@ -77,8 +77,8 @@ class ChangingLayerPool : public ::testing::Test {
     engine_->must_step({});
     EXPECT_EQ(engine_->wrong(), 0U);
   }
-  // Of a layer's kernels: as long as hides what two blocks take on the link, however busy this
-  // machine is. Measured on the copies of all layers.
+  // A compute time of a layer's kernels that hides what two blocks take on the link, however busy
+  // this machine is. Measured on the copies of all layers.
   [[nodiscard]] std::chrono::microseconds ample_compute() {
     const Blocks two{0, 1};
     AquaTensor tensor = *runtime_->allocate({.bytes = pool().packed_bytes(two.size())});

@@ -60,7 +60,7 @@ class SwapEngine {
   void forget_past_end() {
     for (std::uint32_t b = pool_.usable_blocks(); b < stamps_.size(); ++b) stamps_[b] = 0;
   }
-  // Of blocks that leave the pool, and of those that come back to it.
+  // Stamps of blocks that leave the pool, and (set_stamps()) of those that come back to it.
   [[nodiscard]] Blocks stamps_of(const Blocks& blocks) const {
     Blocks stamps;
     for (const std::uint32_t b : blocks) stamps.push_back(stamps_[b]);
@@ -150,7 +150,7 @@ class SwapEngine {
                             std::size_t at) {
     return ((stamp * 257 + layer) * 7 + plane) * 0x9e3779b97f4a7c15u + at;
   }
-  // Of a block that this step writes; it keeps the stamp wherever it is copied.
+  // The stamp of a block that this step writes; the block keeps it wherever it is copied.
   static std::uint32_t stamp_of(std::uint32_t step, std::uint32_t block) {
     return step * 4096 + block;
   }

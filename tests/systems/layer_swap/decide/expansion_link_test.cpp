@@ -28,7 +28,7 @@ TEST(ExpansionLink, WhenTheLinkIsHalvedStallsAreGoneInFiftySteps) {
   EXPECT_LE(served.expansion.frames(), before + 1) << "the link is as before";
 }
 
-// Of a window of which every step would have stalled, not one had to be.
+// Every step of the window would have stalled, and not one had to be.
 TEST(ExpansionLink, WhenTheLinkIsSaidToBeAnotherOneFramesComeAtOnce) {
   Served served(weights_bound);
   served.run(400);

@@ -48,7 +48,7 @@ TEST(Expansion, ReplaysTheEventsOfFigure5) {
               ::testing::ElementsAre("1 away: wanted", "2 away: wanted", "1 away: stalls"));
 }
 
-// Of four frames by reckoning a seventieth is missing, which counts as no stall on the way down.
+// By reckoning a seventieth of four frames is missing, which counts as no stall on the way down.
 TEST(Expansion, WhatCountsAsNoStallOnTheWayDownDoesSoOnTheWayBack) {
   SixLayers six;
   six.serve(100, 0, 0, 0);

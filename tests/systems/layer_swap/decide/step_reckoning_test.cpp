@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kLayers = 40, kBlocks = 100;
 
-// Of a window of steps, of which layers that stream take so long each.
+// What a window of steps teaches, of which layers that stream take so long each.
 StepReckoning learnt(double fetch, double write) {
   constexpr std::uint32_t kFrames = 30;
   const auto streamed = static_cast<std::uint32_t>(best_ring(kLayers, kFrames).streamed.size());

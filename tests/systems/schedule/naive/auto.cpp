@@ -108,7 +108,8 @@ double NaiveAuto::token_due(const NaiveSequence& s) const {
   return s.paced_from + s.tokens * s.pace;
 }
 
-// Of a weight above 1: a token every second iteration at most, yet never less than weight 1 has.
+// The quickest pace. Above weight 1: a token every second iteration at most, yet never less than
+// weight 1 has.
 double NaiveAuto::quickest(const NaiveSequence& s) const {
   const double one = options_.seconds_per_token, asked = one / s.request.weight;
   if (asked >= one) return asked;

@@ -122,7 +122,7 @@ class NaiveAuto final : public NaiveScheduler {
   bool memory_changes_hands() const;
   std::int64_t room() const { return free_blocks() + coming_blocks(); }
 
-  // Of the plan being made.
+  // State of the plan being made.
   Line running_, fresh_;
   std::int64_t promised_ = 0;  // blocks claimed by who is let in, or will be
   std::uint32_t window_ = 0;

@@ -12,7 +12,7 @@ std::uint32_t NaiveSlice::wanted(const NaiveSequence& s, std::uint64_t prefill_t
   std::uint64_t answer = rest();  // tokens it may generate and compute in the slice
   const std::uint32_t most = s.request.max_new_tokens;
   if (s.decodes()) {
-    // Of what it may still generate all but the last is computed, and the pending one.
+    // All but the last of what it may still generate is computed, and the pending one.
     if (most > 0)
       answer = std::min<std::uint64_t>(answer, most > s.generated ? most - s.generated : 1);
     tokens = answer;
@@ -29,7 +29,7 @@ std::uint32_t NaiveSlice::wanted(const NaiveSequence& s, std::uint64_t prefill_t
                   options_.device_blocks);
 }
 
-// Of a member's prompt: what its promise lets it compute.
+// The tokens of a member's prompt that its promise lets it compute.
 std::uint64_t NaiveSlice::planned_tokens(const NaiveSequence& s) const {
   const std::uint64_t room = std::uint64_t{s.promised} * options_.block_tokens;
   return room > s.computed ? std::min<std::uint64_t>(s.pending(), room - s.computed) : 0;

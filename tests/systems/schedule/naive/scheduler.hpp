@@ -97,7 +97,7 @@ class NaiveScheduler : public Scheduler {
   virtual void committed() {}
   virtual bool falls_back() const { return false; }
   virtual Tier tier_out() { return options_.swap_tier; }
-  // Of those outside who have not been passed over in this plan: whoever is let in next.
+  // Whoever is let in next, of those outside who have not been passed over in this plan.
   virtual NaiveSequence* first_in_line(const std::vector<SequenceId>& passed);
   virtual void let_in(NaiveSequence&) {}
   virtual void begin_admission() {}

@@ -49,7 +49,7 @@ TEST(PipelineOutage, EachRecoveryCostsWhatItLosesToThePicosecond) {
   EXPECT_EQ(makespan(shape, Recovery::reprefill, one), makespan(shape, Recovery::restore, one));
 }
 
-// Of the four passes that are lost, six stages were done and four half done.
+// Six stages were done of the four passes that are lost, and four half done.
 TEST(PipelineOutage, StagesAreBusyOnlyAsLongAsTheyCompute) {
   PipelineShape shape = four_stages();
   shape.recovery = Recovery::restore;
@@ -165,7 +165,8 @@ TEST(PipelineOutage, MachinesFailByChanceAsOftenAsTheRateSaysEachForItself) {
   const OutageRate rate{.mean_seconds = 100, .seed = 1};
   const auto machines = failures_until(100'000, shape, rate);
   for (const auto& failures : machines) {
-    // Of a Poisson process: 1000 in the mean, with a deviation of 32; gaps deviate by their mean.
+    // The failures are those of a Poisson process: 1000 in the mean, with a deviation of 32; gaps
+    // deviate by their mean.
     EXPECT_NEAR(static_cast<double>(failures.size()), 1000, 4 * 32);
     double squares = 0;
     for (std::size_t i = 1; i < failures.size(); ++i) {

@@ -32,7 +32,7 @@ struct RecordedStep {
   std::uint32_t first = 0, tokens = 0;
 
   [[nodiscard]] double seconds() const noexcept { return end - begin; }
-  // Of a token that is computed with one that it attends to, itself included.
+  // Pairs of a token that is computed with one that it attends to, itself included.
   [[nodiscard]] double pairs() const noexcept {
     return static_cast<double>(tokens) * first + tokens * (tokens + 1.0) / 2;
   }

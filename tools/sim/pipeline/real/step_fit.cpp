@@ -28,8 +28,9 @@ std::vector<double> row_of(const RecordedStep& step, const StageLayers& stage, b
           layers * step.pairs() / kKilo};
 }
 
-// Of every `stride`-th step from `from` on, weighted by what `before` says that it takes: noise is
-// as large as the step is. By what was measured the quick ones would count for more.
+// Fits costs to every `stride`-th step from `from` on, weighted by what `before` says that it
+// takes: noise is as large as the step is. By what was measured the quick ones would count for
+// more.
 StepCosts fit(const PipelineRecording& recording, std::size_t stride,
               const std::optional<StepCosts>& before = {}) {
   constexpr double kShortest = 1e-6;

@@ -42,7 +42,7 @@ std::vector<CoverPiece> ReplicaCatalogue::cover(std::uint64_t sequence, const To
     if (end > at.entry->first && at.entry->end() <= room)
       pieces.push_back({at.pack, at.entry, at.entry->first, end, packs_.at(at.pack).token_bytes});
   }
-  // Of those that begin within what is covered, each time the one that reaches farthest.
+  // Chooses, of those that begin within what is covered, each time the one that reaches farthest.
   std::ranges::stable_sort(pieces, {}, &CoverPiece::first);
   std::vector<CoverPiece> chosen;
   std::uint32_t covered = 0;

@@ -17,7 +17,7 @@ static_assert(std::endian::native == std::endian::little, "numbers are copied as
 constexpr std::string_view kMagic = "AQUAPCK2";
 constexpr std::size_t kHashed = kMagic.size() + 3 * sizeof(std::uint64_t);  // the head's bytes
 static_assert(kHashed <= kPackHeadBytes);
-// Of what has a fixed length.
+// Bytes of what has a fixed length, in a pack and in each of its entries.
 constexpr std::size_t kFixedBytes = 4 + 4 + 8 + 8 + 2 + 2 + 2 + 4;
 constexpr std::size_t kFixedEntryBytes = 8 + 4 + 4 + 8 + 8 + 4 + 8 + 4;
 

@@ -62,13 +62,13 @@ class ReplicaBook {
 
   // What of a held pack is needed and not on its way to another.
   [[nodiscard]] std::vector<SequenceSpan> live(PackId pack) const;
-  // Of all that are held.
+  // The loads of all packs that are held.
   [[nodiscard]] std::vector<PackLoad> loads() const;
   // Packs that are held, and of which nobody needs anything: they are forgotten here.
   [[nodiscard]] std::vector<PackId> take_dead();
 
   [[nodiscard]] bool knows(SequenceId sequence) const { return sequences_.contains(sequence); }
-  // Of a sequence that is not known, nothing is written, and it is protected.
+  // Nothing is written of a sequence that is not known, and it is protected.
   [[nodiscard]] std::uint32_t tokens(SequenceId sequence) const;
   [[nodiscard]] std::uint32_t watermark(SequenceId sequence) const;
   [[nodiscard]] bool is_protected(SequenceId sequence) const;

@@ -24,7 +24,7 @@ class TokenIds {
   [[nodiscard]] std::span<const std::uint32_t> ids(std::uint32_t first, std::uint32_t end) const {
     return std::span(ids_).subspan(first, end - first);
   }
-  // Of the first `tokens` ids. Before: there are so many.
+  // The fingerprint of the first `tokens` ids. Before: there are so many.
   [[nodiscard]] std::uint64_t fingerprint(std::uint32_t tokens) const {
     return tokens == 0 ? kOfNone : fingerprints_[tokens - 1];
   }

@@ -20,8 +20,8 @@ struct StreamPeer {
   std::vector<Route> out{}, in{};
 };
 
-// Of the pipeline that is called so, as rank `rank` of `own` sees it. Errors: as check_group() and
-// routes_from().
+// The peer that the pipeline of this name is, as rank `rank` of `own` sees it. Errors: as
+// check_group() and routes_from().
 [[nodiscard]] Result<StreamPeer> peer_of(const KvShards& own, std::uint32_t rank,
                                          const std::string& name, const KvShards& theirs);
 // The ranks that send something, of each pipeline.

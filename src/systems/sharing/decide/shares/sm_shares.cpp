@@ -60,7 +60,7 @@ void give_to_neediest(std::span<const EngineLoad> loads, std::span<const std::si
     for (const std::size_t i : among) {
       double here = utilization(loads[i], static_cast<double>(given[i]) / units);
       if (here <= utilization(loads[i], 1)) here = 0;  // more would not help
-      // Of equal ones, who has fewer: engines with nothing to do stay alike.
+      // Among equal ones, who has fewer: engines with nothing to do stay alike.
       if (here < highest || (here == highest && given[i] >= given[neediest])) continue;
       neediest = i;
       highest = here;

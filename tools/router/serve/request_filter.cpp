@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/router/serve/gate.hpp"
+#include "tools/router/serve/request_filter.hpp"
 
 #include <charconv>
 #include <chrono>
@@ -54,11 +54,11 @@ Role role_for(std::string_view method, std::string_view path) {
   return method == "GET" || method == "HEAD" ? Role::read_only : Role::operator_;
 }
 
-Gate::Gate(const GateOptions& options)
+RequestFilter::RequestFilter(const RequestFilterOptions& options)
     : options_(options), book_(options.tokens), quota_(options.quota) {}
 
-std::optional<Refused> Gate::identify(const HeadView& head,
-                                      std::optional<access::Quota::Pass>& pass) {
+std::optional<Refused> RequestFilter::identify(const HeadView& head,
+                                               std::optional<access::Quota::Pass>& pass) {
   constexpr std::string_view kBearer = "Bearer ";
   const Role least = role_for(head.method, head.path);
   if (least == Role::none) return std::nullopt;
@@ -90,8 +90,8 @@ std::optional<Refused> Gate::identify(const HeadView& head,
   return std::nullopt;
 }
 
-std::optional<Refused> Gate::refusal_of(const HeadView& head,
-                                        std::optional<access::Quota::Pass>& pass) {
+std::optional<Refused> RequestFilter::refusal_of(const HeadView& head,
+                                                 std::optional<access::Quota::Pass>& pass) {
   if (auto refused = identify(head, pass)) return refused;
   return refusal_of_body(head, options_.most_body);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/door.hpp"
+#include "serve/engine_server.hpp"
 
 #include <httplib.h>
 #include <sys/socket.h>
@@ -33,7 +33,7 @@ int status_of(Code code) {
 
 }  // namespace
 
-struct Door::Impl {
+struct EngineServer::Impl {
   // The library lets five connections wait, which a burst of them overruns.
   struct WideServer : httplib::Server {
     void widen() { (void)::listen(svr_sock_, SOMAXCONN); }
@@ -209,18 +209,18 @@ struct Door::Impl {
   std::thread thread;
 };
 
-Door::Door(Engine& engine, const Model& model, const Options& options)
+EngineServer::EngineServer(Engine& engine, const Model& model, const Options& options)
     : impl_(std::make_unique<Impl>(engine, model, options)) {}
 
-Door::~Door() {
+EngineServer::~EngineServer() {
   stop();
 }
 
-int Door::port() const {
+int EngineServer::port() const {
   return impl_->port;
 }
 
-void Door::stop() {
+void EngineServer::stop() {
   impl_->over = true;
   impl_->server.stop();
   if (impl_->thread.joinable()) impl_->thread.join();

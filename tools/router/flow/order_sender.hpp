@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errands tell an engine of one request's attempts, beside the streams: one order after another,
-// since to abandon a move says nothing to an engine that has not heard of the move. The request's
-// thread does not wait for them: an engine may be stopped.
+// OrderSender tells an engine of one request's attempts, beside the streams: one order after
+// another, since to abandon a move says nothing to an engine that has not heard of the move. The
+// request's thread does not wait for the answers: an engine may be stopped.
 //
 // Threads: one of its own, while there is something to tell; post() and over() by one.
 // Ends:    with the last answer, or the destructor, which cuts it short.
@@ -22,18 +22,18 @@
 
 namespace aqua::router {
 
-class Errands {
+class OrderSender {
  public:
-  // Called in the errands' thread, or in post() where none can be started; not once it was cut
+  // Called in the sender's thread, or in post() where none can be started; not once it was cut
   // short. With an error where the engine did not take the order, which does not name the engine.
   using Done = std::function<void(const Result<void>&)>;
 
   // `patience`: that the engine may take for each order.
-  explicit Errands(std::shared_ptr<const EngineDoor> engine,
-                   std::chrono::seconds patience = std::chrono::seconds(30));
-  ~Errands();
-  Errands(const Errands&) = delete;
-  Errands& operator=(const Errands&) = delete;
+  explicit OrderSender(std::shared_ptr<const EngineDoor> engine,
+                       std::chrono::seconds patience = std::chrono::seconds(30));
+  ~OrderSender();
+  OrderSender(const OrderSender&) = delete;
+  OrderSender& operator=(const OrderSender&) = delete;
 
   // Is told once the engine has answered to all that was posted before, or has not within its time.
   void post(EngineCall call, Done done);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Door listens for other couriers and has a Receiver or a MirrorReceiver for each of their
+// PeerListener listens for other couriers and has a Receiver or a MirrorReceiver for each of their
 // connections.
 //
 // Threads: one that listens, and one for each connection. The destructor ends them.
@@ -23,7 +23,7 @@
 
 namespace aqua::courier {
 
-struct DoorOptions {
+struct PeerListenerOptions {
   std::string address{};             // HOST:PORT
   std::vector<std::string> peers{};  // names of couriers that may come in
   std::vector<std::string> pools{};  // that they may give to; none: all
@@ -34,15 +34,16 @@ struct DoorOptions {
   std::chrono::seconds patience = Link::kPatience;  // as Link::greeted()
 };
 
-class Door {
+class PeerListener {
  public:
   // unavailable: it cannot listen there. All that is referred to outlives it.
-  [[nodiscard]] static Result<std::unique_ptr<Door>> open(DoorOptions options, std::string keeper,
-                                                          const MutualTls& identity,
-                                                          Counters& counters, Say say);
-  ~Door();
-  Door(const Door&) = delete;
-  Door& operator=(const Door&) = delete;
+  [[nodiscard]] static Result<std::unique_ptr<PeerListener>> open(PeerListenerOptions options,
+                                                                  std::string keeper,
+                                                                  const MutualTls& identity,
+                                                                  Counters& counters, Say say);
+  ~PeerListener();
+  PeerListener(const PeerListener&) = delete;
+  PeerListener& operator=(const PeerListener&) = delete;
 
   [[nodiscard]] int port() const;
 
@@ -55,8 +56,8 @@ class Door {
     bool over = false;
   };
 
-  Door(DoorOptions options, std::string keeper, const MutualTls& identity, Counters& counters,
-       Say say, UniqueFd listener, UniqueFd stop)
+  PeerListener(PeerListenerOptions options, std::string keeper, const MutualTls& identity,
+               Counters& counters, Say say, UniqueFd listener, UniqueFd stop)
       : options_(std::move(options)),
         keeper_(std::move(keeper)),
         identity_(identity),
@@ -73,10 +74,10 @@ class Door {
   [[nodiscard]] Result<void> serve(UniqueFd socket, Visit& visit, std::string& who);
   // It is a peer's from now on. resource_exhausted: there are as many as may be.
   [[nodiscard]] Result<void> greet(Visit& visit) AQUA_EXCLUDES(mu_);
-  // Of somebody who is no peer, at most once a second.
+  // Tells of somebody who is no peer, at most once a second.
   void say_of_stranger(const std::string& what) AQUA_EXCLUDES(mu_);
 
-  const DoorOptions options_;
+  const PeerListenerOptions options_;
   const std::string keeper_;
   const MutualTls& identity_;
   Counters& counters_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gate decides from a request's head whether it goes on: who asks, whether they may, how often, and
-// whether its body can be taken. Nothing of the body is read before.
+// RequestFilter decides from a request's head whether it goes on: who asks, whether they may, how
+// often, and whether its body can be taken. Nothing of the body is read before.
 //
 // Without a file of tokens everybody who reaches the socket may do everything. But a page of any
 // site can make a browser send requests to this machine: what the browser marks as a page's
@@ -34,16 +34,16 @@ struct Refused {
   Error error{};
 };
 
-struct GateOptions {
+struct RequestFilterOptions {
   std::string tokens{};  // the file; "": none are asked for
   bool open = false;     // without tokens: whatever name the router is asked by
   access::QuotaLimits quota{.rate = 1000, .concurrent = 256};
   std::size_t most_body = std::size_t{8} << 20;
 };
 
-class Gate {
+class RequestFilter {
  public:
-  explicit Gate(const GateOptions& options);
+  explicit RequestFilter(const RequestFilterOptions& options);
 
   // Lets it in, counted against its caller for as long as `pass` lives; or the refusal.
   [[nodiscard]] std::optional<Refused> refusal_of(const HeadView& head,
@@ -53,7 +53,7 @@ class Gate {
   [[nodiscard]] std::optional<Refused> identify(const HeadView& head,
                                                 std::optional<access::Quota::Pass>& pass);
 
-  const GateOptions options_;
+  const RequestFilterOptions options_;
   access::TokenBook book_;
   access::Quota quota_;
 };

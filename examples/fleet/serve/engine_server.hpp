@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Door is the engine's HTTP server.
+// EngineServer is the engine's HTTP server.
 //
 //   POST /v1/completions   as vLLM's, with token ids; `aqua` names the attempt (speech/asked.hpp)
 //   POST /aqua/v1/orders   the router's, about attempts (speech/orders.hpp); 404: none of this name
@@ -18,11 +18,11 @@
 
 namespace aqua::fleet {
 
-class Door {
+class EngineServer {
  public:
   // All outlive it.
-  Door(Engine& engine, const Model& model, const Options& options);
-  ~Door();
+  EngineServer(Engine& engine, const Model& model, const Options& options);
+  ~EngineServer();
   [[nodiscard]] int port() const;
   void stop();
 

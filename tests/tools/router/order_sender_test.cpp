@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errands: orders reach an engine one after another, whatever it answers and however late.
-#include "tools/router/flow/errands.hpp"
+// OrderSender: orders reach an engine one after another, whatever it answers and however late.
+#include "tools/router/flow/order_sender.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -76,21 +76,21 @@ EngineCall order(const char* body) {
   return {"/orders", body};
 }
 
-TEST(Errands, NoneOvertakesAnother) {
+TEST(OrderSender, NoOrderOvertakesAnother) {
   Slow engine;
-  Errands errands(engine.door());
-  std::vector<bool> taken;  // in the errands' thread, until `last`
+  OrderSender sender(engine.door());
+  std::vector<bool> taken;  // in the sender's thread, until `last`
   std::promise<void> last;
   const auto done = [&](const Result<void>& told) { taken.push_back(told.ok()); };
-  errands.post(order("slow"), done);
+  sender.post(order("slow"), done);
   engine.heard_slow.get_future().wait();
-  errands.post(order("wrong"), done);
-  errands.post(order("last"), [&](const Result<void>& told) {
+  sender.post(order("wrong"), done);
+  sender.post(order("last"), [&](const Result<void>& told) {
     done(told);
     last.set_value();
   });
   EXPECT_THAT(engine.log(), ElementsAre("begins slow"));
-  EXPECT_FALSE(errands.over());
+  EXPECT_FALSE(sender.over());
   engine.go();
   last.get_future().wait();
   EXPECT_THAT(taken, ElementsAre(true, false, true)) << "who refuses one may take the next";
@@ -98,24 +98,24 @@ TEST(Errands, NoneOvertakesAnother) {
                                         "answers wrong", "begins last", "answers last"));
 }
 
-TEST(Errands, TellMoreAfterTheyWereOver) {
+TEST(OrderSender, TellsMoreAfterItWasOver) {
   Slow engine;
-  Errands errands(engine.door());
-  EXPECT_TRUE(errands.over()) << "nothing is to be told";
+  OrderSender sender(engine.door());
+  EXPECT_TRUE(sender.over()) << "nothing is to be told";
   for (int i = 0; i < 20; ++i) {
     std::promise<bool> told;
-    errands.post(order("one"), [&](const Result<void>& done) { told.set_value(done.ok()); });
+    sender.post(order("one"), [&](const Result<void>& done) { told.set_value(done.ok()); });
     EXPECT_TRUE(told.get_future().get());
   }
 }
 
-TEST(Errands, AreCutShortByTheirEndAndSayNothingThen) {
+TEST(OrderSender, IsCutShortByItsEndAndSaysNothingThen) {
   Slow engine;
   bool said = false;
   {
-    Errands errands(engine.door());
-    errands.post(order("slow"), [&](const Result<void>&) { said = true; });
-    errands.post(order("never"), [&](const Result<void>&) { said = true; });
+    OrderSender sender(engine.door());
+    sender.post(order("slow"), [&](const Result<void>&) { said = true; });
+    sender.post(order("never"), [&](const Result<void>&) { said = true; });
     engine.heard_slow.get_future().wait();
   }
   EXPECT_FALSE(said);
@@ -123,15 +123,15 @@ TEST(Errands, AreCutShortByTheirEndAndSayNothingThen) {
 }
 
 // A byte now and then is no answer: what waits behind it is told when its time is over.
-TEST(Errands, WaitForNoAnswerThatDrips) {
+TEST(OrderSender, WaitsForNoAnswerThatDrips) {
   test::ScriptedEngine engine;
   engine.stall_at(kOrdersPath, test::ScriptedEngine::Stall::drips);
   const auto door = std::make_shared<const EngineDoor>(parse_engine("a=" + engine.url()).value());
-  Errands errands(door, std::chrono::seconds(1));
+  OrderSender sender(door, std::chrono::seconds(1));
   std::promise<Code> told;
   auto code = told.get_future();
-  errands.post({kOrdersPath, "{}"},
-               [&](const Result<void>& done) { told.set_value(done.error().code); });
+  sender.post({kOrdersPath, "{}"},
+              [&](const Result<void>& done) { told.set_value(done.error().code); });
   ASSERT_EQ(code.wait_for(std::chrono::seconds(30)), std::future_status::ready);
   EXPECT_EQ(code.get(), Code::deadline_exceeded);
 }

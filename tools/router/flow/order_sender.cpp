@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/router/flow/errands.hpp"
+#include "tools/router/flow/order_sender.hpp"
 
 #include <utility>
 
@@ -10,22 +10,22 @@
 
 namespace aqua::router {
 
-Errands::Errands(std::shared_ptr<const EngineDoor> engine, std::chrono::seconds patience)
+OrderSender::OrderSender(std::shared_ptr<const EngineDoor> engine, std::chrono::seconds patience)
     : engine_(std::move(engine)),
       client_(engine_->url, {.api_key = engine_->api_key, .timeout = patience, .whole = patience}) {
 }
 
-Errands::~Errands() {
+OrderSender::~OrderSender() {
   if (!cut_.exchange(true)) client_.stop();
   if (thread_.joinable()) thread_.join();
 }
 
-bool Errands::over() const {
+bool OrderSender::over() const {
   const MutexLock lock(mu_);
   return !runs_;
 }
 
-void Errands::post(EngineCall call, Done done) {
+void OrderSender::post(EngineCall call, Done done) {
   {
     const MutexLock lock(mu_);
     due_.push_back({std::move(call), std::move(done)});
@@ -46,7 +46,7 @@ void Errands::post(EngineCall call, Done done) {
   for (const Order& order : untold) order.done(thread.error());
 }
 
-void Errands::run() {
+void OrderSender::run() {
   for (;;) {
     Order order;
     {
@@ -63,7 +63,7 @@ void Errands::run() {
   }
 }
 
-Result<void> Errands::tell(const EngineCall& call) {
+Result<void> OrderSender::tell(const EngineCall& call) {
   AQUA_ASSIGN(const http::Reply reply,
               client_.post(call.path, call.body,
                            [](std::string_view, auto) { return http::Heard::something; }));

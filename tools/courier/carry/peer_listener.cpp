@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/courier/carry/door.hpp"
+#include "tools/courier/carry/peer_listener.hpp"
 
 #include <algorithm>
 #include <system_error>
@@ -31,17 +31,20 @@ Result<Message> read_hello(Link& link) {
 
 }  // namespace
 
-Result<std::unique_ptr<Door>> Door::open(DoorOptions options, std::string keeper,
-                                         const MutualTls& identity, Counters& counters, Say say) {
-  AQUA_ASSIGN(UniqueFd listener, listen_at(options.address));
+Result<std::unique_ptr<PeerListener>> PeerListener::open(PeerListenerOptions options,
+                                                         std::string keeper,
+                                                         const MutualTls& identity,
+                                                         Counters& counters, Say say) {
+  AQUA_ASSIGN(UniqueFd socket, listen_at(options.address));
   AQUA_ASSIGN(UniqueFd stop, make_wake_event());
-  std::unique_ptr<Door> door(new Door(std::move(options), std::move(keeper), identity, counters,
-                                      std::move(say), std::move(listener), std::move(stop)));
-  door->thread_ = std::thread([of = door.get()] { of->listen(); });
-  return door;
+  std::unique_ptr<PeerListener> listener(new PeerListener(std::move(options), std::move(keeper),
+                                                          identity, counters, std::move(say),
+                                                          std::move(socket), std::move(stop)));
+  listener->thread_ = std::thread([of = listener.get()] { of->listen(); });
+  return listener;
 }
 
-Door::~Door() {
+PeerListener::~PeerListener() {
   signal_event(stop_.get());
   thread_.join();
   claims_.end();
@@ -54,11 +57,11 @@ Door::~Door() {
   for (Visit& visit : left) visit.thread.join();
 }
 
-int Door::port() const {
+int PeerListener::port() const {
   return port_of(listener_.get());
 }
 
-void Door::listen() {
+void PeerListener::listen() {
   for (;;) {
     auto socket = accept_next(listener_.get(), stop_.get());
     if (socket.ok()) {
@@ -73,7 +76,7 @@ void Door::listen() {
   }
 }
 
-void Door::begin(UniqueFd socket) {
+void PeerListener::begin(UniqueFd socket) {
   auto stop = make_wake_event();
   if (!stop.ok()) return say_of_stranger(stop.error().message);
   const MutexLock lock(mu_);
@@ -101,7 +104,7 @@ void Door::begin(UniqueFd socket) {
   }
 }
 
-void Door::sweep() {
+void PeerListener::sweep() {
   std::list<Visit> over;
   {
     const MutexLock lock(mu_);
@@ -114,7 +117,7 @@ void Door::sweep() {
   for (Visit& visit : over) visit.thread.join();
 }
 
-void Door::serve_visit(UniqueFd socket, Visit& visit) {
+void PeerListener::serve_visit(UniqueFd socket, Visit& visit) {
   std::string who;
   const auto served = serve(std::move(socket), visit, who);
   if (served.error().code != Code::cancelled) {
@@ -128,7 +131,7 @@ void Door::serve_visit(UniqueFd socket, Visit& visit) {
   visit.over = true;
 }
 
-void Door::say_of_stranger(const std::string& what) {
+void PeerListener::say_of_stranger(const std::string& what) {
   {
     const MutexLock lock(mu_);
     const auto now = std::chrono::steady_clock::now();
@@ -138,7 +141,7 @@ void Door::say_of_stranger(const std::string& what) {
   say_(Event::trouble, what);
 }
 
-Result<void> Door::greet(Visit& visit) {
+Result<void> PeerListener::greet(Visit& visit) {
   const MutexLock lock(mu_);
   const auto peers =
       std::ranges::count_if(visits_, [](const Visit& each) { return each.greeted && !each.over; });
@@ -149,7 +152,7 @@ Result<void> Door::greet(Visit& visit) {
   return {};
 }
 
-Result<void> Door::serve(UniqueFd socket, Visit& visit, std::string& who) {
+Result<void> PeerListener::serve(UniqueFd socket, Visit& visit, std::string& who) {
   const int stop = visit.stop.get();
   AQUA_ASSIGN(Link link, Link::accept(identity_, std::move(socket), options_.peers, stop));
   who = link.peer();
