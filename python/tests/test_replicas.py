@@ -200,7 +200,7 @@ def test_what_has_no_blocks_keeps_its_replica_and_what_has_ended_has_none(stage)
     stage.step(7, list(range(10)))
     stage.hold(7, 10)
     replicator.without_blocks(7)
-    replicator.hear()
+    replicator.poll()
     assert replicator.watermark(7) == 10
     replicator.finish(7)
     status = replicator.status()

@@ -173,9 +173,9 @@ AQUA_CALL aqua_error* aqua_replicator_resume(aqua_replicator replicator, uint64_
 AQUA_CALL aqua_error* aqua_replicator_adopt(aqua_replicator replicator, aqua_replica_reader reader,
                                             uint64_t sequence);
 
-/* Hears what the keeper has committed. A step does so, too. */
-AQUA_CALL aqua_error* aqua_replicator_hear(aqua_replicator replicator);
-/* Waits until there is something to hear. *news is 1 then, and 0 where nothing came within
+/* Takes up what the keeper has committed since the last call. Never waits. A step does so, too. */
+AQUA_CALL aqua_error* aqua_replicator_poll(aqua_replicator replicator);
+/* Waits until there is something to take up. *news is 1 then, and 0 where nothing came within
  * patience_ms. A replicator that is freed meanwhile goes when this returns.
  * failed_precondition: this is a callback or a kernel. */
 AQUA_CALL aqua_error* aqua_replicator_wait(aqua_replicator replicator, uint32_t patience_ms,

@@ -207,12 +207,12 @@ class Replicator(Locked):
         FAILED_PRECONDITION: the reader is of this owner, and of another term."""
         self._call(lib.aqua_replicator_adopt, reader._handle, size(sequence, "sequence", _UINT64))
 
-    def hear(self) -> None:
-        """Hears what the keeper has committed. step() does so, too."""
-        self._call(lib.aqua_replicator_hear)
+    def poll(self) -> None:
+        """Takes up what the keeper has committed since the last call. Never waits. step() does so, too."""
+        self._call(lib.aqua_replicator_poll)
 
     def wait(self, patience_ms: int) -> bool:
-        """Waits, without the GIL, until there is something to hear. False: nothing came within that
+        """Waits, without the GIL, until there is something for poll() to take up. False: nothing came within that
         time. A replicator that is closed meanwhile goes when this returns, and until then its runtime
         cannot be closed. FAILED_PRECONDITION in a callback or kernel."""
         news = ctypes.c_int()

@@ -289,7 +289,7 @@ TEST_F(CapiReplicas, OfASequenceWithoutBlocksNothingIsCopiedAndItsReplicaStays) 
   const std::uint64_t copied = status_of(replicator).copied_bytes;
   EXPECT_EQ(code_of(aqua_replicator_flush(replicator, 0)), AQUA_OK);
   EXPECT_EQ(status_of(replicator).copied_bytes, copied);
-  EXPECT_EQ(code_of(aqua_replicator_hear(replicator)), AQUA_OK);
+  EXPECT_EQ(code_of(aqua_replicator_poll(replicator)), AQUA_OK);
   EXPECT_EQ(watermark(replicator, 7), 10U);
   leave(replicator);
 }

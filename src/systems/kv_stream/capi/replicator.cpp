@@ -202,9 +202,9 @@ aqua_error* aqua_replicator_adopt(aqua_replicator replicator, aqua_replica_reade
   });
 }
 
-aqua_error* aqua_replicator_hear(aqua_replicator replicator) {
+aqua_error* aqua_replicator_poll(aqua_replicator replicator) {
   return call([&] {
-    return use_replicator("aqua_replicator_hear", replicator,
+    return use_replicator("aqua_replicator_poll", replicator,
                           [](LockedReplicator& used) -> Result<void> {
                             used.replicator->poll();
                             return {};
