@@ -46,10 +46,10 @@ Result<void> read_engines(RouterOptions& options) {
   }
   if (options.engine_texts.empty()) return wrong("--engine", "one at least is wanted: NAME=URL");
   for (const std::string& text : options.engine_texts) {
-    auto door = parse_engine(text);
-    if (!door.ok()) return wrong("--engine", door.error().message);
-    door->api_key = key;
-    options.engines.push_back(*std::move(door));
+    auto endpoint = parse_engine(text);
+    if (!endpoint.ok()) return wrong("--engine", endpoint.error().message);
+    endpoint->api_key = key;
+    options.engines.push_back(*std::move(endpoint));
   }
   return {};
 }

@@ -25,7 +25,7 @@ struct RouterOptions {
   std::chrono::seconds drain{30};
   ServerOptions server{};
   FleetOptions fleet{};
-  std::vector<EngineDoor> engines{};  // made of the texts
+  std::vector<EngineEndpoint> engines{};  // made of the texts
 };
 
 [[nodiscard]] CommandLine router_line(RouterOptions& options);

@@ -25,11 +25,11 @@ class WordyEngine : public ::testing::Test {
     engine_.script({}, [this, event = std::move(event)](std::uint32_t) {
       return engine_.over(20ms) ? "cut" : event;
     });
-    EngineDoor door = parse_engine("a=" + engine_.url()).value();
-    door.kv = {.pool = "p", .role = "a"};
+    EngineEndpoint endpoint = parse_engine("a=" + engine_.url()).value();
+    endpoint.kv = {.pool = "p", .role = "a"};
     const Json body = request_of(some_prompt(1, 9), 1, 20);
     return std::make_unique<Attempt>(
-        std::make_shared<const EngineDoor>(std::move(door)),
+        std::make_shared<const EngineEndpoint>(std::move(endpoint)),
         AttemptOrder{
             .kind = kind, .turn = 1, .call = {"/v1/completions", body.dump()}, .silence = 1s},
         mail_);

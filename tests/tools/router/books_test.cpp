@@ -30,16 +30,16 @@ struct Guest {
 class StagedMoves : public ::testing::Test {
  protected:
   StagedMoves() {
-    std::vector<EngineDoor> doors;
+    std::vector<EngineEndpoint> endpoints;
     for (const char* name : {"spare", "a", "b", "c"}) {
       auto& engine = engines_[name] = std::make_unique<ScriptedEngine>();
       engine->be({.blocks = "63"});
-      doors.push_back(door_of(name, engine->url()));
+      endpoints.push_back(at_url(name, engine->url()));
     }
     FleetOptions options;
     options.health = std::chrono::milliseconds(20);
     options.epoch = std::chrono::hours(1);
-    fleet_ = Fleet::open(options, std::move(doors)).value();
+    fleet_ = Fleet::open(options, std::move(endpoints)).value();
     await_up(*fleet_);
     leave_the_spare();
     const Guest r1 = arrive("r1", 500, "a");
@@ -126,7 +126,7 @@ TEST(Books, AnAnswerThatIsGivenAPlaceWhileItGoesOnIsWhereItGoesOn) {
   }
   FleetOptions options;
   options.epoch = std::chrono::hours(1);
-  const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b.url())}).value();
+  const auto fleet = Fleet::open(options, {at_url("a", a.url()), at_url("b", b.url())}).value();
   await_up(*fleet);
   Counters counters;
   const std::string body = request_of(some_prompt(1, 9), 1, 40).dump();
@@ -152,7 +152,7 @@ TEST(Books, AnAnswerThatGoesOnAtAnEngineThatIsDownIsCutAndGetsAnotherPlace) {
   auto b = std::make_unique<ScriptedEngine>();
   FleetOptions options;
   options.health = std::chrono::milliseconds(20);
-  const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b->url())}).value();
+  const auto fleet = Fleet::open(options, {at_url("a", a.url()), at_url("b", b->url())}).value();
   await_up(*fleet);
   Guest guest;
   guest.id = fleet->arrive({.name = "r", .tokens = 10, .mail = guest.mail}).value();
@@ -167,15 +167,15 @@ TEST(Books, AnAnswerThatGoesOnAtAnEngineThatIsDownIsCutAndGetsAnotherPlace) {
 // The end of the first may be told only once the next plan has ordered another move.
 TEST(Books, AMoveWhoseDestinationHasDiedLeavesTheNextOneAlone) {
   std::map<std::string, std::unique_ptr<ScriptedEngine>> engines;
-  std::vector<EngineDoor> doors;
+  std::vector<EngineEndpoint> endpoints;
   for (const char* name : {"a", "b", "c"}) {
     auto& engine = engines[name] = std::make_unique<ScriptedEngine>();
-    doors.push_back(door_of(name, engine->url()));
+    endpoints.push_back(at_url(name, engine->url()));
   }
   FleetOptions options;
   options.health = std::chrono::milliseconds(20);
   options.epoch = std::chrono::hours(1);
-  const auto fleet = Fleet::open(options, std::move(doors)).value();
+  const auto fleet = Fleet::open(options, std::move(endpoints)).value();
   await_up(*fleet);
   for (const char* name : {"b", "c"}) ASSERT_TRUE(fleet->drain(name).ok());
   Guest guest;
@@ -211,7 +211,7 @@ TEST(Books, AnEngineThatRestsKeepsAnswersThatGrow) {
   FleetOptions options;
   options.epoch = std::chrono::milliseconds(20);
   options.shy = std::chrono::hours(1);
-  const auto fleet = Fleet::open(options, {door_of("a", a.url())}).value();
+  const auto fleet = Fleet::open(options, {at_url("a", a.url())}).value();
   await_up(*fleet);
   Guest r1, r2;
   r1.id = fleet->arrive({.name = "r1", .tokens = 208, .mail = r1.mail}).value();
@@ -236,7 +236,7 @@ class Stays : public ::testing::Test {
     for (ScriptedEngine* engine : {&a_, &b_}) engine->be({.blocks = "63"});
     FleetOptions options;
     options.epoch = std::chrono::milliseconds(20);
-    fleet_ = Fleet::open(options, {door_of("a", a_.url()), door_of("b", b_.url())}).value();
+    fleet_ = Fleet::open(options, {at_url("a", a_.url()), at_url("b", b_.url())}).value();
     await_up(*fleet_);
     EXPECT_TRUE(fleet_->drain("b").ok());
   }

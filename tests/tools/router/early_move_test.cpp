@@ -28,9 +28,9 @@ constexpr std::chrono::milliseconds kEarlyPace{5};
 class EarlyMove : public ::testing::Test {
  protected:
   void start(std::chrono::milliseconds hold) {
-    std::vector<EngineDoor> doors;
+    std::vector<EngineEndpoint> endpoints;
     for (ScriptedEngine* engine : {a_.get(), b_.get()}) {
-      const std::string name(1, "ab"[doors.size()]);
+      const std::string name(1, "ab"[endpoints.size()]);
       engine->be({.pool = Json{{"pool", "p"}, {"role", name}}.dump()});
       engine->script({}, [this, engine](std::uint32_t token) -> std::string {
         if (dies_ == engine) return "cut";
@@ -50,11 +50,11 @@ class EarlyMove : public ::testing::Test {
         if (order.at("order") == "grant") granted_ = true;
         return 200;
       });
-      doors.push_back(parse_engine(name + "=" + engine->url()).value());
+      endpoints.push_back(parse_engine(name + "=" + engine->url()).value());
     }
     FleetOptions options;
     options.health = std::chrono::milliseconds(20);
-    fleet_ = Fleet::open(options, std::move(doors)).value();
+    fleet_ = Fleet::open(options, std::move(endpoints)).value();
     EXPECT_TRUE(becomes([&] {
       return std::ranges::all_of(fleet_->engines(), [](auto& one) { return one.state == "up"; });
     }));

@@ -17,7 +17,7 @@
 
 namespace aqua::router::test {
 
-inline EngineDoor door_of(const std::string& name, const std::string& url) {
+inline EngineEndpoint at_url(const std::string& name, const std::string& url) {
   return parse_engine(name + "=" + url).value();
 }
 

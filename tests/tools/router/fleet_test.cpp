@@ -44,7 +44,7 @@ TEST(Fleet, AMoveThatWasDoneWhenItsDestinationWentDownGetsAnotherPlace) {
   auto b = std::make_unique<ScriptedEngine>();
   FleetOptions options;
   options.health = std::chrono::milliseconds(20);
-  const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b->url())}).value();
+  const auto fleet = Fleet::open(options, {at_url("a", a.url()), at_url("b", b->url())}).value();
   auto mail = std::make_shared<Mailbox>(100);
   const auto id = begun_on_a(*fleet, mail);
   const FleetOrder ordered = order_move(*fleet, *mail, "b");
@@ -66,7 +66,7 @@ TEST(Fleet, ARequestThatGoesOnWhereItsKvIsIsLeftThere) {
   const ScriptedEngine b;
   FleetOptions options;
   options.health = std::chrono::milliseconds(20);
-  const auto fleet = Fleet::open(options, {door_of("a", a->url()), door_of("b", b.url())}).value();
+  const auto fleet = Fleet::open(options, {at_url("a", a->url()), at_url("b", b.url())}).value();
   auto mail = std::make_shared<Mailbox>(100);
   const auto id = begun_on_a(*fleet, mail);
   const FleetOrder ordered = order_move(*fleet, *mail, "b");
@@ -92,7 +92,7 @@ TEST(Fleet, ARequestThatAnOperatorMovedLeavesAnEngineThatIsSilent) {
   FleetOptions options;
   options.health = std::chrono::milliseconds(20);
   options.misses = 1;
-  const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b.url())}).value();
+  const auto fleet = Fleet::open(options, {at_url("a", a.url()), at_url("b", b.url())}).value();
   auto mail = std::make_shared<Mailbox>(100), others = std::make_shared<Mailbox>(100);
   const auto id = begun_on_a(*fleet, mail);
   const FleetOrder ordered = order_move(*fleet, *mail, "b");
@@ -116,7 +116,7 @@ TEST(Fleet, APlanMovesARequestByTokensAfterItsMoveByKvHasFailedForGood) {
   b.be({.pool = R"({"pool":"p","role":"b"})"});
   FleetOptions options;
   options.health = options.epoch = std::chrono::milliseconds(20);
-  const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b.url())}).value();
+  const auto fleet = Fleet::open(options, {at_url("a", a.url()), at_url("b", b.url())}).value();
   auto mail = std::make_shared<Mailbox>(100);
   const auto id = begun_on_a(*fleet, mail);
   ASSERT_TRUE(fleet->drain("a").ok());
@@ -160,7 +160,7 @@ TEST(Fleet, ThatAnEnginesPoolIsAwayOrBackIsHeardWithItsHealth) {
   b.be({.pool = R"({"pool":"p","role":"b"})"});
   FleetOptions options;
   options.health = std::chrono::milliseconds(20);
-  const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b.url())}).value();
+  const auto fleet = Fleet::open(options, {at_url("a", a.url()), at_url("b", b.url())}).value();
   auto mail = std::make_shared<Mailbox>(100);
   const auto id = begun_on_a(*fleet, mail);
   b.be({.pool = R"({"pool":"p","role":"b","away":true})"});
@@ -181,7 +181,7 @@ TEST(Fleet, AnEngineIsNotDownBecauseTheRouterHasNoDescriptorLeft) {
   ScriptedEngine a;
   FleetOptions options;
   options.health = std::chrono::milliseconds(20);
-  const auto fleet = Fleet::open(options, {door_of("a", a.url())}).value();
+  const auto fleet = Fleet::open(options, {at_url("a", a.url())}).value();
   await_up(*fleet);
   a.stall_at("/health", ScriptedEngine::Stall::is_silent);
   ASSERT_TRUE(becomes([&] { return a.stalled == 1; }));
@@ -205,7 +205,7 @@ TEST(Fleet, AnEngineIsUpOnceItHasSaidWhetherItIsOfAPool) {
   a.be({.pool_status = 503});
   FleetOptions options;
   options.health = std::chrono::milliseconds(20);
-  const auto fleet = Fleet::open(options, {door_of("a", a.url())}).value();
+  const auto fleet = Fleet::open(options, {at_url("a", a.url())}).value();
   const auto engine = [&] { return fleet->engines().at(0); };
   ASSERT_TRUE(becomes([&] { return engine().fault.starts_with("/aqua/v1/pool answers 503"); }));
   EXPECT_EQ(engine().state, "down");
@@ -220,7 +220,7 @@ TEST(Fleet, AnEngineIsOfOnePoolForAsLongAsItIsUp) {
   a.be({.pool = R"({"pool":"p","role":"a"})"});
   FleetOptions options;
   options.health = std::chrono::milliseconds(20);
-  const auto fleet = Fleet::open(options, {door_of("a", a.url())}).value();
+  const auto fleet = Fleet::open(options, {at_url("a", a.url())}).value();
   await_up(*fleet);
   for (const char* other :
        {R"({"pool":"q","role":"a","away":true})", R"({"pool":"p","role":"b","away":true})"}) {
@@ -235,7 +235,7 @@ TEST(Fleet, AnEngineIsOfOnePoolForAsLongAsItIsUp) {
 // What operators are shown of moves: the last one first, and the count of each reason.
 TEST(Fleet, AMoveThatIsOverIsShownWithItsReason) {
   ScriptedEngine a, b;
-  const auto fleet = Fleet::open({}, {door_of("a", a.url()), door_of("b", b.url())}).value();
+  const auto fleet = Fleet::open({}, {at_url("a", a.url()), at_url("b", b.url())}).value();
   auto mail = std::make_shared<Mailbox>(100);
   const auto id = begun_on_a(*fleet, mail);
   const FleetOrder refused = order_move(*fleet, *mail, "b");
@@ -270,7 +270,7 @@ TEST(Fleet, AMoveIsShownWithBothEnginesThoughOneHasGoneDown) {
   auto b = std::make_unique<ScriptedEngine>();
   FleetOptions options;
   options.health = std::chrono::milliseconds(20);
-  const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b->url())}).value();
+  const auto fleet = Fleet::open(options, {at_url("a", a.url()), at_url("b", b->url())}).value();
   auto mail = std::make_shared<Mailbox>(100);
   const auto id = begun_on_a(*fleet, mail);
   const FleetOrder ordered = order_move(*fleet, *mail, "b");
@@ -311,7 +311,7 @@ TEST(Fleet, AParcelThatNobodyTakesIsSweptByAnyEngineOfItsPool) {
   b.obey([&](const auto& order) { return swept.set_value(order), 200; });
   alone.obey([&](const auto&) { return ++asked_alone, 200; });
   const auto fleet =
-      Fleet::open({}, {door_of("a", a.url()), door_of("b", b.url()), door_of("alone", alone.url())})
+      Fleet::open({}, {at_url("a", a.url()), at_url("b", b.url()), at_url("alone", alone.url())})
           .value();
   await_up(*fleet);
   fleet->sweep("p", "p", "r", 4);
@@ -334,7 +334,7 @@ TEST(Fleet, ASweepWaitsForAnEngineThatCanDoIt) {
   b.obey([&](const auto&) { return can ? (++done, 200) : 503; });
   FleetOptions options;
   options.health = std::chrono::milliseconds(20);
-  const auto fleet = Fleet::open(options, {door_of("a", a->url()), door_of("b", b.url())}).value();
+  const auto fleet = Fleet::open(options, {at_url("a", a->url()), at_url("b", b.url())}).value();
   await_up(*fleet);
   a.reset();
   fleet->sweep("p", "p", "r", 4);

@@ -153,7 +153,7 @@ TEST(ReplacedEngine, ThatServesAnotherModelIsFoundOutAfterItBrokeOff) {
   ScriptedEngine a;
   FleetOptions options;
   options.health = std::chrono::milliseconds(20);
-  const auto fleet = Fleet::open(options, {door_of("a", a.url())}).value();
+  const auto fleet = Fleet::open(options, {at_url("a", a.url())}).value();
   await_up(*fleet);
   a.be({.models = R"({"data":[{"id":"another"}]})"});
   fleet->fault("a", FaultKind::broke_off, "its stream was cut");
@@ -166,7 +166,7 @@ TEST(ReplacedEngine, ThatServesAnotherModelIsFoundOutAfterItBrokeOff) {
 TEST(ReplacedEngine, ThatKnowsNoSuchModelIsNoFaultOfTheClients) {
   ScriptedEngine a, b;
   a.status = 404;
-  const auto fleet = Fleet::open({}, {door_of("a", a.url()), door_of("b", b.url())}).value();
+  const auto fleet = Fleet::open({}, {at_url("a", a.url()), at_url("b", b.url())}).value();
   await_up(*fleet);
   ASSERT_TRUE(fleet->drain("b").ok());
   Counters counters;

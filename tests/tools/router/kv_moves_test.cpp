@@ -19,16 +19,16 @@ Result<std::optional<MoveWord>> said(const char* data) {
 }
 
 TEST(KvMoves, AnEngineIsOfAPoolOnlyIfItSaysAllOfIt) {
-  EXPECT_EQ(parse_pool(R"({"pool":"/run/k#p","role":"a"})"), (PoolDoor{"/run/k#p", "a"}));
+  EXPECT_EQ(parse_pool(R"({"pool":"/run/k#p","role":"a"})"), (EnginePool{"/run/k#p", "a"}));
   EXPECT_FALSE(parse_pool(R"({"pool":"p","role":"a","away":false})").away);
   for (const char* away : {"true", "1", "null"}) {
     const std::string body = std::string(R"({"pool":"p","role":"a","away":)") + away + "}";
-    EXPECT_EQ(parse_pool(body), (PoolDoor{"p", "a", true})) << "it may not be there";
+    EXPECT_EQ(parse_pool(body), (EnginePool{"p", "a", true})) << "it may not be there";
   }
   for (const char* body : {"", "[]", "{}", R"({"pool":"p"})", R"({"role":"a"})",
                            R"({"pool":5,"role":"a"})", R"({"pool":"","role":"a"})"})
-    EXPECT_EQ(parse_pool(body), PoolDoor{}) << body;
-  EXPECT_EQ(parse_pool(R"({"role":"a","pool":")" + std::string(2000, 'p') + "\"}"), PoolDoor{});
+    EXPECT_EQ(parse_pool(body), EnginePool{}) << body;
+  EXPECT_EQ(parse_pool(R"({"role":"a","pool":")" + std::string(2000, 'p') + "\"}"), EnginePool{});
 }
 
 TEST(KvMoves, ACallIsNamedAndStaysWhatItWas) {
@@ -42,7 +42,7 @@ TEST(KvMoves, ACallIsNamedAndStaysWhatItWas) {
 }
 
 TEST(KvMoves, AnEngineHasAWayToWhomItReachesAndBackOnlyWhereThatOneReachesIt) {
-  EngineDoor a, b, c;
+  EngineEndpoint a, b, c;
   a.kv = parse_pool(R"({"pool":"p","role":"a","reaches":["b"]})");
   b.kv = parse_pool(R"({"pool":"q","role":"b"})");
   c.kv = parse_pool(R"({"pool":"p","role":"c","reaches":["b",5]})");
@@ -50,7 +50,7 @@ TEST(KvMoves, AnEngineHasAWayToWhomItReachesAndBackOnlyWhereThatOneReachesIt) {
   EXPECT_FALSE(hands_over(b, a));
   EXPECT_TRUE(hands_over(a, c)) << "of one pool";
   EXPECT_FALSE(hands_over(c, b)) << "what makes no sense reaches nobody";
-  EXPECT_FALSE(hands_over(a, EngineDoor{})) << "who has no pool";
+  EXPECT_FALSE(hands_over(a, EngineEndpoint{})) << "who has no pool";
   b.kv.away = true;
   EXPECT_FALSE(hands_over(a, b));
   EXPECT_TRUE(has_way(a, b));

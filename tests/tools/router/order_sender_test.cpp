@@ -47,9 +47,9 @@ class Slow {
     went_ = true;
     go_now_.set_value();
   }
-  [[nodiscard]] std::shared_ptr<const EngineDoor> door() const {
-    return std::make_shared<const EngineDoor>(
-        EngineDoor{.name = "slow", .url = {.host = "127.0.0.1", .port = port_}});
+  [[nodiscard]] std::shared_ptr<const EngineEndpoint> endpoint() const {
+    return std::make_shared<const EngineEndpoint>(
+        EngineEndpoint{.name = "slow", .url = {.host = "127.0.0.1", .port = port_}});
   }
   [[nodiscard]] std::vector<std::string> log() {
     const std::lock_guard lock(mu_);
@@ -78,7 +78,7 @@ EngineCall order(const char* body) {
 
 TEST(OrderSender, NoOrderOvertakesAnother) {
   Slow engine;
-  OrderSender sender(engine.door());
+  OrderSender sender(engine.endpoint());
   std::vector<bool> taken;  // in the sender's thread, until `last`
   std::promise<void> last;
   const auto done = [&](const Result<void>& told) { taken.push_back(told.ok()); };
@@ -100,7 +100,7 @@ TEST(OrderSender, NoOrderOvertakesAnother) {
 
 TEST(OrderSender, TellsMoreAfterItWasOver) {
   Slow engine;
-  OrderSender sender(engine.door());
+  OrderSender sender(engine.endpoint());
   EXPECT_TRUE(sender.over()) << "nothing is to be told";
   for (int i = 0; i < 20; ++i) {
     std::promise<bool> told;
@@ -113,7 +113,7 @@ TEST(OrderSender, IsCutShortByItsEndAndSaysNothingThen) {
   Slow engine;
   bool said = false;
   {
-    OrderSender sender(engine.door());
+    OrderSender sender(engine.endpoint());
     sender.post(order("slow"), [&](const Result<void>&) { said = true; });
     sender.post(order("never"), [&](const Result<void>&) { said = true; });
     engine.heard_slow.get_future().wait();
@@ -126,8 +126,9 @@ TEST(OrderSender, IsCutShortByItsEndAndSaysNothingThen) {
 TEST(OrderSender, WaitsForNoAnswerThatDrips) {
   test::ScriptedEngine engine;
   engine.stall_at(kOrdersPath, test::ScriptedEngine::Stall::drips);
-  const auto door = std::make_shared<const EngineDoor>(parse_engine("a=" + engine.url()).value());
-  OrderSender sender(door, std::chrono::seconds(1));
+  const auto endpoint =
+      std::make_shared<const EngineEndpoint>(parse_engine("a=" + engine.url()).value());
+  OrderSender sender(endpoint, std::chrono::seconds(1));
   std::promise<Code> told;
   auto code = told.get_future();
   sender.post({kOrdersPath, "{}"},

@@ -25,10 +25,10 @@ TEST(StalledQuestions, HealthAndFactsHaveATimeThatBytesDoNotRenew) {
   for (const char* path : {"/health", "/v1/models"}) {
     ScriptedEngine engine;
     engine.stall_at(path, ScriptedEngine::Stall::drips);
-    const EngineDoor door = parse_engine("a=" + engine.url()).value();
+    const EngineEndpoint endpoint = parse_engine("a=" + engine.url()).value();
     auto asked = std::async(std::launch::async, [&] {
-      return path == std::string("/health") ? ask_health(door, {}).error().code
-                                            : ask_facts(door, {}).error().code;
+      return path == std::string("/health") ? ask_health(endpoint, {}).error().code
+                                            : ask_facts(endpoint, {}).error().code;
     });
     ASSERT_EQ(asked.wait_for(30s), std::future_status::ready) << path;
     EXPECT_EQ(asked.get(), Code::deadline_exceeded) << path;
@@ -47,10 +47,10 @@ TEST(StalledQuestions, AnEngineThatTakesNoConnectionIsLateAndNotDead) {
   ASSERT_EQ(::connect(waits.get(), plain, length), 0);
   pollfd one_waits{engine.fd.get(), POLLIN, 0};
   ASSERT_EQ(::poll(&one_waits, 1, 60'000), 1);
-  const auto door = parse_engine("a=http://127.0.0.1:" + std::to_string(engine.port)).value();
-  EXPECT_EQ(ask_health(door, {}).error().code, Code::deadline_exceeded);
-  EXPECT_EQ(ask_facts(door, {}).error().code, Code::deadline_exceeded);
-  http::HttpClient patient(door.url, {.timeout = 1s});  // whose calls have no limit as a whole
+  const auto endpoint = parse_engine("a=http://127.0.0.1:" + std::to_string(engine.port)).value();
+  EXPECT_EQ(ask_health(endpoint, {}).error().code, Code::deadline_exceeded);
+  EXPECT_EQ(ask_facts(endpoint, {}).error().code, Code::deadline_exceeded);
+  http::HttpClient patient(endpoint.url, {.timeout = 1s});  // whose calls have no limit as a whole
   EXPECT_EQ(patient.get("/health").error().code, Code::deadline_exceeded);
 }
 

@@ -46,9 +46,9 @@ class SweepsOfRequests : public ::testing::Test {
   Asked asked_{};
   std::counting_semaphore<> arrived_{0}, go_on_{0};
   ScriptedEngine engine_;
-  const std::shared_ptr<const EngineDoor> door_ =
-      std::make_shared<const EngineDoor>(parse_engine("a=" + engine_.url()).value());
-  Sweeps sweeps_{[this](const std::string&) { return std::vector{door_}; },
+  const std::shared_ptr<const EngineEndpoint> endpoint_ =
+      std::make_shared<const EngineEndpoint>(parse_engine("a=" + engine_.url()).value());
+  Sweeps sweeps_{[this](const std::string&) { return std::vector{endpoint_}; },
                  std::chrono::milliseconds(10)};
 };
 
@@ -104,10 +104,10 @@ TEST(SweepsBetweenPools, AreOverOnceTheFirstHasNothingAndTheSecondIsSweptBehindT
     asked += "t";
     return 200;
   });
-  const auto door = [](const char* name, const ScriptedEngine& engine) {
-    return std::make_shared<const EngineDoor>(parse_engine(name + engine.url()).value());
+  const auto endpoint = [](const char* name, const ScriptedEngine& engine) {
+    return std::make_shared<const EngineEndpoint>(parse_engine(name + engine.url()).value());
   };
-  const auto first = door("f=", from), second = door("t=", to);
+  const auto first = endpoint("f=", from), second = endpoint("t=", to);
   Sweeps sweeps([&](const std::string& pool) { return std::vector{pool == "p" ? first : second}; },
                 std::chrono::milliseconds(10));
   sweeps.add({"p", "q", "r"}, 4);

@@ -25,10 +25,11 @@ constexpr std::size_t kMostName = 64;
 // Digits, blanks, capitals, an accent, a sign of four bytes: what vocabularies cut differently.
 constexpr const char* kProbe = "Aqua 2026:  naïve\n\tISN'T 3.14159 \xf0\x9f\x8c\x8a <|x|>";
 
-http::HttpClient client_of(const EngineDoor& door, std::chrono::seconds patience,
+http::HttpClient client_of(const EngineEndpoint& endpoint, std::chrono::seconds patience,
                            const std::stop_token& stop) {
   return http::HttpClient(
-      door.url, {.api_key = door.api_key, .timeout = patience, .whole = patience, .stop = stop});
+      endpoint.url,
+      {.api_key = endpoint.api_key, .timeout = patience, .whole = patience, .stop = stop});
 }
 
 Error answered(const std::string& path, const http::Reply& reply) {
@@ -83,7 +84,7 @@ bool is_llama(const std::optional<std::string>& props) {
 
 }  // namespace
 
-Result<EngineDoor> parse_engine(std::string_view text) {
+Result<EngineEndpoint> parse_engine(std::string_view text) {
   const std::size_t sign = text.find('=');
   const std::string_view name = text.substr(0, sign);
   const bool clean = std::ranges::all_of(name, [](char c) {
@@ -96,7 +97,7 @@ Result<EngineDoor> parse_engine(std::string_view text) {
                         report::shown(text))};
   }
   AQUA_ASSIGN(http::EngineUrl url, http::parse_url(text.substr(sign + 1)));
-  return EngineDoor{.name = std::string(name), .url = std::move(url)};
+  return EngineEndpoint{.name = std::string(name), .url = std::move(url)};
 }
 
 Result<std::uint64_t> vllm_capacity(std::string_view metrics) {
@@ -126,20 +127,20 @@ Result<std::uint64_t> llama_capacity(std::string_view props) {
   return checked(number(answer, "total_slots") * number(*settings, "n_ctx"), "/props");
 }
 
-Result<void> ask_health(const EngineDoor& door, const std::stop_token& stop) {
-  http::HttpClient client = client_of(door, kPatience, stop);
+Result<void> ask_health(const EngineEndpoint& endpoint, const std::stop_token& stop) {
+  http::HttpClient client = client_of(endpoint, kPatience, stop);
   AQUA_TRY(get(client, "/health"));
   return {};
 }
 
-Result<PoolDoor> ask_pool(const EngineDoor& door, const std::stop_token& stop) {
-  http::HttpClient client = client_of(door, kPatience, stop);
+Result<EnginePool> ask_pool(const EngineEndpoint& endpoint, const std::stop_token& stop) {
+  http::HttpClient client = client_of(endpoint, kPatience, stop);
   AQUA_ASSIGN(const std::string pool, get(client, kPoolPath));
   return parse_pool(pool);
 }
 
-Result<EngineFacts> ask_facts(const EngineDoor& door, const std::stop_token& stop) {
-  http::HttpClient client = client_of(door, kPatience, stop);
+Result<EngineFacts> ask_facts(const EngineEndpoint& endpoint, const std::stop_token& stop) {
+  http::HttpClient client = client_of(endpoint, kPatience, stop);
   AQUA_ASSIGN(const std::string models, get(client, "/v1/models"));
   AQUA_ASSIGN(http::ModelInfo model, http::parse_models(models));
   EngineFacts facts{.model = std::move(model.id), .max_tokens = model.max_tokens};
@@ -161,14 +162,15 @@ Result<EngineFacts> ask_facts(const EngineDoor& door, const std::stop_token& sto
   return facts;
 }
 
-Result<std::vector<TokenId>> ask_ids(const EngineDoor& door, Asked asked,
+Result<std::vector<TokenId>> ask_ids(const EngineEndpoint& endpoint, Asked asked,
                                      const std::stop_token& stop) {
-  http::HttpClient client = client_of(door, kTokenPatience, stop);
-  if (door.dialect == Dialect::llama && asked.api == Api::chat) {
+  http::HttpClient client = client_of(endpoint, kTokenPatience, stop);
+  if (endpoint.dialect == Dialect::llama && asked.api == Api::chat) {
     AQUA_ASSIGN(const std::string body, post(client, template_call(asked.messages)));
     AQUA_ASSIGN(asked.text, parse_template(body));
   }
-  AQUA_ASSIGN(const std::string body, post(client, tokenize_call(door.dialect, door.model, asked)));
+  AQUA_ASSIGN(const std::string body,
+              post(client, tokenize_call(endpoint.dialect, endpoint.model, asked)));
   return parse_tokens(body);
 }
 

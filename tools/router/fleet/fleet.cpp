@@ -26,16 +26,16 @@ Fleet::Fleet(const FleetOptions& options, std::unique_ptr<packing::Packer> packe
       sweeps_([this](const std::string& pool) { return of_pool(pool); }, options.health) {}
 
 Result<std::unique_ptr<Fleet>> Fleet::open(const FleetOptions& options,
-                                           std::vector<EngineDoor> engines) {
+                                           std::vector<EngineEndpoint> engines) {
   AQUA_ASSIGN(auto packer, packing::make_packer(options.policy, options.packing));
   std::unique_ptr<Fleet> fleet(new Fleet(options, std::move(packer)));
   std::set<std::string> names;
-  for (EngineDoor& door : engines) {
-    if (!names.insert(door.name).second)
-      return Error{Code::invalid_argument, concat("two engines are called ", door.name)};
+  for (EngineEndpoint& endpoint : engines) {
+    if (!names.insert(endpoint.name).second)
+      return Error{Code::invalid_argument, concat("two engines are called ", endpoint.name)};
     const EngineId id{names.size()};
     const MutexLock lock(fleet->mu_);
-    fleet->engines_[id] = {.asked = std::move(door), .id = id, .fault = "not seen yet"};
+    fleet->engines_[id] = {.asked = std::move(endpoint), .id = id, .fault = "not seen yet"};
   }
   Fleet& self = *fleet;
   for (std::size_t i = 1; i <= names.size(); ++i) {
@@ -58,8 +58,8 @@ Fleet::~Fleet() {
 
 void Fleet::order(RequestId id, OrderKind kind, EngineId engine) {
   const Engine* found = find(engine);
-  requests_.at(id).who.mail->post(
-      FleetOrder{.kind = kind, .request = id, .engine = found == nullptr ? nullptr : found->door});
+  requests_.at(id).who.mail->post(FleetOrder{
+      .kind = kind, .request = id, .engine = found == nullptr ? nullptr : found->endpoint});
 }
 
 void Fleet::place(RequestId id, EngineId engine) {
@@ -87,7 +87,7 @@ void Fleet::order_move(RequestId id, Request& request, EngineId to, std::uint64_
   request.ordered_from = name_of(request.at);
   request.who.mail->post(FleetOrder{.kind = OrderKind::move,
                                     .request = id,
-                                    .engine = find(to)->door,
+                                    .engine = find(to)->endpoint,
                                     .plan = plan,
                                     .move = request.last_ordered,
                                     .by_tokens = by_tokens || !hands_over_now(request.at, to),
@@ -97,7 +97,7 @@ void Fleet::order_move(RequestId id, Request& request, EngineId to, std::uint64_
 // Has the packer place it. Nothing has changed after an error.
 Result<void> Fleet::settle(RequestId id, Request& request) {
   const bool any_up = std::ranges::any_of(
-      engines_, [](const auto& entry) { return entry.second.door && !entry.second.draining; });
+      engines_, [](const auto& entry) { return entry.second.endpoint && !entry.second.draining; });
   if (!any_up) return Error{Code::unavailable, "no engine is up"};
   auto placed = packer_->arrive({.id = id,
                                  .tokens = std::max<std::uint64_t>(1, request.who.tokens),
@@ -112,7 +112,7 @@ Result<void> Fleet::settle(RequestId id, Request& request) {
   // An engine that rests, or has pinned requests, may have room for it later.
   const bool later = std::ranges::any_of(engines_, [&](const auto& entry) {
     const Engine& engine = entry.second;
-    return engine.door && engine.set < engine.told && request.who.tokens <= engine.told;
+    return engine.endpoint && engine.set < engine.told && request.who.tokens <= engine.told;
   });
   if (!later) {
     return Error{Code::invalid_argument, concat("its ", request.who.tokens,
@@ -153,7 +153,7 @@ Result<RequestId> Fleet::arrive(Newcomer newcomer) {
 void Fleet::blame(Engine& engine, FaultKind kind, const std::string& why) {
   ++engine.faults[static_cast<std::size_t>(kind)];
   engine.fault = why;
-  if (!engine.door) return;
+  if (!engine.endpoint) return;
   engine.shy_until = Clock::now() + options_.shy;
   engine.doubted |= kind == FaultKind::broke_off || kind == FaultKind::malformed;
 }
@@ -249,7 +249,7 @@ void Fleet::goes_on_at(RequestId id, const std::string& name) {
   request.to = packing::no_engine;
   // The engine has gone down meanwhile. down() has told those requests that were known to be on it,
   // of which this was none.
-  if (!engine->door) {
+  if (!engine->endpoint) {
     order(id, OrderKind::drop, packing::no_engine);
     begin_anew(id, request);
   }
@@ -290,7 +290,7 @@ Result<void> Fleet::move(const std::string& name, const std::string& to, bool by
   const auto refuse = [&](const std::string& why) {
     return Error{Code::failed_precondition, concat("move ", name, " to ", to, ": ", why)};
   };
-  if (!engine->door) return refuse("the engine is down");
+  if (!engine->endpoint) return refuse("the engine is down");
   if (engine->draining) return refuse("the engine drains");
   if (!request.who.stays.empty()) return refuse(request.who.stays);
   if (request.at == packing::no_engine) return refuse("it waits for a place");

@@ -97,7 +97,7 @@ class Fleet {
  public:
   // invalid_argument: no such policy, or a name twice.
   [[nodiscard]] static Result<std::unique_ptr<Fleet>> open(const FleetOptions& options,
-                                                           std::vector<EngineDoor> engines);
+                                                           std::vector<EngineEndpoint> engines);
   ~Fleet();
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;
@@ -138,7 +138,7 @@ class Fleet {
   void sweep(const std::string& from, const std::string& to, const std::string& request,
              Turn up_to);
   // An engine that is up, another one each time, to ask for ids; unavailable if none is.
-  [[nodiscard]] Result<std::shared_ptr<const EngineDoor>> any();
+  [[nodiscard]] Result<std::shared_ptr<const EngineEndpoint>> any();
 
   // --- operators -----------------------------------------------------------------------------
   // not_found; failed_precondition: it is not up, drains, or holds requests still (resume).
@@ -154,13 +154,13 @@ class Fleet {
   [[nodiscard]] std::vector<MoveView> last_moves() const;
   [[nodiscard]] FleetCounts counts() const;
   // The model that is served, and its longest sequence; unavailable until an engine has told.
-  [[nodiscard]] Result<std::shared_ptr<const EngineDoor>> model() const;
+  [[nodiscard]] Result<std::shared_ptr<const EngineEndpoint>> model() const;
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Engine {
-    EngineDoor asked{};                        // as the options have it
-    std::shared_ptr<const EngineDoor> door{};  // while it is up
+    EngineEndpoint asked{};                            // as the options have it
+    std::shared_ptr<const EngineEndpoint> endpoint{};  // while it is up
     packing::EngineId id{};
     std::uint64_t told = 0, set = 0;  // tokens: as it says; as the packer has it
     Clock::time_point shy_until{};
@@ -195,7 +195,7 @@ class Fleet {
   void ask_facts_again(packing::EngineId id, const std::stop_token& stop);
   void ask_pool_again(packing::EngineId id, const std::stop_token& stop);
   void missed(packing::EngineId id, const Error& why);
-  [[nodiscard]] std::vector<std::shared_ptr<const EngineDoor>> of_pool(
+  [[nodiscard]] std::vector<std::shared_ptr<const EngineEndpoint>> of_pool(
       const std::string& pool) const;
   [[nodiscard]] bool hands_over_now(packing::EngineId a, packing::EngineId b) const
       AQUA_REQUIRES(mu_);
@@ -240,7 +240,7 @@ class Fleet {
   std::uint64_t moves_over_ AQUA_GUARDED_BY(mu_) = 0;
   std::string model_ AQUA_GUARDED_BY(mu_);
   std::vector<TokenId> fingerprint_ AQUA_GUARDED_BY(mu_);
-  std::shared_ptr<const EngineDoor> first_ AQUA_GUARDED_BY(mu_);  // that told of the model
+  std::shared_ptr<const EngineEndpoint> first_ AQUA_GUARDED_BY(mu_);  // that told of the model
   std::uint64_t last_request_ AQUA_GUARDED_BY(mu_) = 0;
   std::uint64_t last_move_ AQUA_GUARDED_BY(mu_) = 0;  // that was ordered
   std::size_t last_asked_ AQUA_GUARDED_BY(mu_) = 0;   // by any()

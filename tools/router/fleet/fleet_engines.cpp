@@ -13,19 +13,19 @@ namespace aqua::router {
 using packing::EngineId;
 
 void Fleet::watch(EngineId id, const std::stop_token& stop) {
-  EngineDoor door;
+  EngineEndpoint endpoint;
   {
     const MutexLock lock(mu_);
-    door = engines_.at(id).asked;
+    endpoint = engines_.at(id).asked;
   }
   while (!stop.stop_requested()) {
     bool known = false;
     {
       const MutexLock lock(mu_);
-      known = engines_.at(id).door != nullptr;
+      known = engines_.at(id).endpoint != nullptr;
     }
     if (known) {
-      const auto health = ask_health(door, stop);
+      const auto health = ask_health(endpoint, stop);
       if (health.ok()) {
         {
           const MutexLock lock(mu_);
@@ -36,7 +36,7 @@ void Fleet::watch(EngineId id, const std::stop_token& stop) {
       } else {
         missed(id, health.error());
       }
-    } else if (auto facts = ask_facts(door, stop); facts.ok()) {
+    } else if (auto facts = ask_facts(endpoint, stop); facts.ok()) {
       seen(id, *std::move(facts));
     } else {
       missed(id, facts.error());
@@ -69,12 +69,12 @@ void Fleet::seen(EngineId id, EngineFacts facts) {
     engine.fault = joined.error().message;
     return;
   }
-  EngineDoor door = engine.asked;
-  door.dialect = facts.dialect;
-  door.model = facts.model;
-  door.max_tokens = facts.max_tokens;
-  door.kv = std::move(facts.kv);
-  engine.door = std::make_shared<const EngineDoor>(std::move(door));
+  EngineEndpoint endpoint = engine.asked;
+  endpoint.dialect = facts.dialect;
+  endpoint.model = facts.model;
+  endpoint.max_tokens = facts.max_tokens;
+  endpoint.kv = std::move(facts.kv);
+  engine.endpoint = std::make_shared<const EngineEndpoint>(std::move(endpoint));
   engine.set = engine.told;
   engine.shy_until = {};
   engine.doubted = false;
@@ -82,7 +82,7 @@ void Fleet::seen(EngineId id, EngineFacts facts) {
   if (model_.empty()) {
     model_ = facts.model;
     fingerprint_ = std::move(facts.fingerprint);
-    first_ = engine.door;
+    first_ = engine.endpoint;
   }
   if (engine.draining) (void)packer_->drain(id);
   wanted_ = true;
@@ -92,12 +92,12 @@ void Fleet::seen(EngineId id, EngineFacts facts) {
 // An engine that ends and comes back between two health checks may be another one: it is down then,
 // and seen() decides about the one that is there now. Where it does not answer it is asked again.
 void Fleet::ask_facts_again(EngineId id, const std::stop_token& stop) {
-  std::shared_ptr<const EngineDoor> before;
+  std::shared_ptr<const EngineEndpoint> before;
   {
     const MutexLock lock(mu_);
     Engine& engine = engines_.at(id);
     if (!std::exchange(engine.doubted, false)) return;
-    before = engine.door;
+    before = engine.endpoint;
   }
   if (!before) return;
   const auto facts = ask_facts(*before, stop);
@@ -112,19 +112,20 @@ void Fleet::ask_facts_again(EngineId id, const std::stop_token& stop) {
                     facts->max_tokens == before->max_tokens && told == engine.told &&
                     facts->fingerprint == fingerprint_ && facts->kv.pool == before->kv.pool &&
                     facts->kv.role == before->kv.role;
-  if (same || !engine.door) return;
+  if (same || !engine.endpoint) return;
   engine.fault = "it came back as another engine";
   down(engine);
 }
 
 // The keeper of a pool may go and come back while its engines are up. An engine of no pool is not
-// asked: it does not know the path. Nothing else of its door changes: where no answer comes, or one
-// about another pool or role, the door stays as it was; that an engine is down shows by its health.
+// asked: it does not know the path. Nothing else of its endpoint changes: where no answer comes, or
+// one about another pool or role, the endpoint stays as it was; that an engine is down shows by its
+// health.
 void Fleet::ask_pool_again(EngineId id, const std::stop_token& stop) {
-  std::shared_ptr<const EngineDoor> before;
+  std::shared_ptr<const EngineEndpoint> before;
   {
     const MutexLock lock(mu_);
-    before = engines_.at(id).door;
+    before = engines_.at(id).endpoint;
   }
   if (!before || before->kv.pool.empty()) return;
   const auto said = ask_pool(*before, stop);
@@ -132,16 +133,16 @@ void Fleet::ask_pool_again(EngineId id, const std::stop_token& stop) {
   if (*said == before->kv) return;
   const MutexLock lock(mu_);
   Engine& engine = engines_.at(id);
-  if (engine.door != before) return;
-  EngineDoor door = *before;
-  door.kv = *said;
-  engine.door = std::make_shared<const EngineDoor>(std::move(door));
+  if (engine.endpoint != before) return;
+  EngineEndpoint endpoint = *before;
+  endpoint.kv = *said;
+  engine.endpoint = std::make_shared<const EngineEndpoint>(std::move(endpoint));
 }
 
 bool Fleet::hands_over_now(EngineId a, EngineId b) const {
   const Engine *from = find(a), *to = find(b);
-  return from != nullptr && to != nullptr && from->door && to->door &&
-         hands_over(*from->door, *to->door);
+  return from != nullptr && to != nullptr && from->endpoint && to->endpoint &&
+         hands_over(*from->endpoint, *to->endpoint);
 }
 
 void Fleet::missed(EngineId id, const Error& why) {
@@ -150,7 +151,7 @@ void Fleet::missed(EngineId id, const Error& why) {
   Engine& engine = engines_.at(id);
   engine.fault = why.message;
   // With resource_exhausted the engine was not asked, since this process is at its limit.
-  if (!engine.door || why.code == Code::resource_exhausted) return;
+  if (!engine.endpoint || why.code == Code::resource_exhausted) return;
   if (++engine.missed < options_.misses && why.code != Code::unavailable) return;
   down(engine);
 }
@@ -163,7 +164,7 @@ void Fleet::down(Engine& engine) {
     if (request.at == engine.id) request.at = packing::no_engine;
     if (request.to == engine.id) request.to = packing::no_engine;
   }
-  engine.door = nullptr;
+  engine.endpoint = nullptr;
   (void)packer_->lost(engine.id);
   // The packer has given up these moves. One whose KV was dropped has no source any more.
   std::erase_if(pending_, [&](const PendingMove& pending) {
@@ -191,7 +192,7 @@ std::uint64_t Fleet::pinned_to(EngineId id) const {
 void Fleet::set_capacities() {
   const auto now = Clock::now();
   for (auto& [id, engine] : engines_) {
-    if (!engine.door) continue;
+    if (!engine.endpoint) continue;
     std::uint64_t room = engine.told - std::min(engine.told, pinned_to(id));
     if (engine.shy_until > now) {
       // What it holds stays, with the watermark above it: nothing is to move away because of this.
@@ -223,21 +224,21 @@ std::string Fleet::name_of(EngineId id) const {
   return engine == nullptr ? std::string() : engine->asked.name;
 }
 
-Result<std::shared_ptr<const EngineDoor>> Fleet::any() {
+Result<std::shared_ptr<const EngineEndpoint>> Fleet::any() {
   const MutexLock lock(mu_);
-  std::vector<std::shared_ptr<const EngineDoor>> doors;
+  std::vector<std::shared_ptr<const EngineEndpoint>> endpoints;
   for (const auto& [id, engine] : engines_) {
-    if (engine.door && !engine.draining) doors.push_back(engine.door);
+    if (engine.endpoint && !engine.draining) endpoints.push_back(engine.endpoint);
   }
-  if (doors.empty()) return Error{Code::unavailable, "no engine is up"};
-  return doors[++last_asked_ % doors.size()];
+  if (endpoints.empty()) return Error{Code::unavailable, "no engine is up"};
+  return endpoints[++last_asked_ % endpoints.size()];
 }
 
-std::vector<std::shared_ptr<const EngineDoor>> Fleet::of_pool(const std::string& pool) const {
+std::vector<std::shared_ptr<const EngineEndpoint>> Fleet::of_pool(const std::string& pool) const {
   const MutexLock lock(mu_);
-  std::vector<std::shared_ptr<const EngineDoor>> found;
+  std::vector<std::shared_ptr<const EngineEndpoint>> found;
   for (const auto& [id, engine] : engines_) {
-    if (engine.door && engine.door->kv.pool == pool) found.push_back(engine.door);
+    if (engine.endpoint && engine.endpoint->kv.pool == pool) found.push_back(engine.endpoint);
   }
   return found;
 }
@@ -247,7 +248,7 @@ void Fleet::sweep(const std::string& from, const std::string& to, const std::str
   sweeps_.add({.from = from, .to = to, .request = request}, up_to);
 }
 
-Result<std::shared_ptr<const EngineDoor>> Fleet::model() const {
+Result<std::shared_ptr<const EngineEndpoint>> Fleet::model() const {
   const MutexLock lock(mu_);
   if (first_) return first_;
   return Error{Code::unavailable, "no engine has told yet what it serves"};
@@ -258,7 +259,7 @@ Result<void> Fleet::drain(const std::string& name) {
   Engine* engine = find(name);
   if (engine == nullptr) return Error{Code::not_found, concat("no engine is called ", name)};
   if (engine->draining) return Error{Code::failed_precondition, concat(name, " drains already")};
-  if (engine->door) AQUA_TRY(packer_->drain(engine->id));
+  if (engine->endpoint) AQUA_TRY(packer_->drain(engine->id));
   engine->draining = true;
   wanted_ = true;
   changed_.notify_all();
@@ -270,7 +271,7 @@ Result<void> Fleet::resume(const std::string& name) {
   Engine* engine = find(name);
   if (engine == nullptr) return Error{Code::not_found, concat("no engine is called ", name)};
   if (!engine->draining) return Error{Code::failed_precondition, concat(name, " does not drain")};
-  if (engine->door) {
+  if (engine->endpoint) {
     if (pinned_to(engine->id) > 0)
       return Error{Code::failed_precondition, concat(name, " holds requests still")};
     AQUA_TRY(packer_->gone(engine->id));
@@ -293,12 +294,12 @@ std::vector<EngineView> Fleet::engines() const {
                     .fault = engine.fault,
                     .told_tokens = engine.told,
                     .faults = engine.faults};
-    if (!engine.door) view.state = "down";
-    if (engine.door) {
-      view.model = engine.door->model;
-      view.dialect = to_string(engine.door->dialect);
-      view.pool = engine.door->kv.pool;
-      view.pool_away = engine.door->kv.away;
+    if (!engine.endpoint) view.state = "down";
+    if (engine.endpoint) {
+      view.model = engine.endpoint->model;
+      view.dialect = to_string(engine.endpoint->dialect);
+      view.pool = engine.endpoint->kv.pool;
+      view.pool_away = engine.endpoint->kv.away;
       if (const auto status = packer_->engine(id); status.ok()) {
         view.usable_tokens = status->usable_tokens + pinned_to(id);
         view.held_tokens = status->held_tokens + pinned_to(id);

@@ -77,7 +77,7 @@ void Fleet::begin_move(const PendingMove& pending) {
   if (found == requests_.end()) return;
   Request& request = found->second;
   const Engine* to = find(move.to);
-  const bool there = to != nullptr && to->door != nullptr;
+  const bool there = to != nullptr && to->endpoint != nullptr;
   const bool busy = request.to != packing::no_engine || request.pinned || request.parked;
   if (!there || busy) {
     (void)packer_->failed(move.request, pending.plan);

@@ -37,7 +37,7 @@ class Sweeps {
 
   // The engines of a pool that are up. Called on the sweeps' thread.
   using EnginesOf =
-      std::function<std::vector<std::shared_ptr<const EngineDoor>>(const std::string& pool)>;
+      std::function<std::vector<std::shared_ptr<const EngineEndpoint>>(const std::string& pool)>;
 
   // Between two tries of a sweep that no engine has done: `again`.
   Sweeps(EnginesOf engines, std::chrono::milliseconds again);

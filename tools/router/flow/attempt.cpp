@@ -18,7 +18,7 @@ constexpr std::size_t kMostWhole = Mailbox::kMostBytes;
 
 }  // namespace
 
-Attempt::Attempt(std::shared_ptr<const EngineDoor> engine, AttemptOrder order,
+Attempt::Attempt(std::shared_ptr<const EngineEndpoint> engine, AttemptOrder order,
                  std::shared_ptr<Mailbox> mail)
     : engine_(std::move(engine)),
       order_(std::move(order)),

@@ -44,7 +44,7 @@ struct AttemptOrder {
 class Attempt {
  public:
   // Begins at once.
-  Attempt(std::shared_ptr<const EngineDoor> engine, AttemptOrder order,
+  Attempt(std::shared_ptr<const EngineEndpoint> engine, AttemptOrder order,
           std::shared_ptr<Mailbox> mail);
   ~Attempt();  // cut(), and waits for the thread
   Attempt(const Attempt&) = delete;
@@ -55,7 +55,9 @@ class Attempt {
   // For kind receive: what it says from now on begins at `from`. Before it may say nothing.
   void grant(std::uint64_t from);
   [[nodiscard]] const std::string& engine() const noexcept { return engine_->name; }
-  [[nodiscard]] const std::shared_ptr<const EngineDoor>& door() const noexcept { return engine_; }
+  [[nodiscard]] const std::shared_ptr<const EngineEndpoint>& endpoint() const noexcept {
+    return engine_;
+  }
 
  private:
   void run();
@@ -66,7 +68,7 @@ class Attempt {
   void take_raw(std::string_view data, std::vector<Mail>& mails);
   void die(int status, Error error);
 
-  const std::shared_ptr<const EngineDoor> engine_;
+  const std::shared_ptr<const EngineEndpoint> engine_;
   const AttemptOrder order_;
   const std::shared_ptr<Mailbox> mail_;
   http::HttpClient client_;

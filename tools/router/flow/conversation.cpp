@@ -74,7 +74,8 @@ Result<void> Conversation::arrive(const Alive& alive) {
 }
 
 // Another thread asks, so that this one sees its client go.
-Result<std::vector<TokenId>> Conversation::find_ids(const EngineDoor& engine, const Alive& alive) {
+Result<std::vector<TokenId>> Conversation::find_ids(const EngineEndpoint& engine,
+                                                    const Alive& alive) {
   std::stop_source stop;
   std::packaged_task<Result<std::vector<TokenId>>()> task(
       [&] { return ask_ids(engine, asked_, stop.get_token()); });

@@ -78,7 +78,8 @@ class Conversation {
   struct Move;
 
   [[nodiscard]] Result<void> arrive(const Alive& alive);
-  [[nodiscard]] Result<std::vector<TokenId>> find_ids(const EngineDoor& engine, const Alive& alive);
+  [[nodiscard]] Result<std::vector<TokenId>> find_ids(const EngineEndpoint& engine,
+                                                      const Alive& alive);
   Error gone();
   void handle(Piece& piece);
   void handle(RawPart& part);
@@ -88,7 +89,7 @@ class Conversation {
   void handle(EngineWord& said);
   void handle(OrderUnheard& unheard);
   void handle(ResumeTold& told);
-  void start(const std::shared_ptr<const EngineDoor>& engine, AttemptKind kind, Turn turn);
+  void start(const std::shared_ptr<const EngineEndpoint>& engine, AttemptKind kind, Turn turn);
   void begin_move(const FleetOrder& order);
   void begin_what_waits();
   // The order that waits for the answer's begin will not be carried out.
@@ -111,7 +112,7 @@ class Conversation {
   void resume(Turn source, Turn move);
   void resume_again(Clock::time_point at);
   void send(Turn to, EngineCall call, std::function<Mail(const Error&)> failed = {});
-  [[nodiscard]] OrderSender& sender_to(const std::shared_ptr<const EngineDoor>& engine);
+  [[nodiscard]] OrderSender& sender_to(const std::shared_ptr<const EngineEndpoint>& engine);
   void follow_kv(Next next);
   void sweep(const Move& move);  // ends its parcel, should it wait for nobody
   void look_at_kv_move();
@@ -140,7 +141,8 @@ class Conversation {
   bool exact_ = true;  // every token that passed came with its id
   std::map<Turn, std::unique_ptr<Attempt>> attempts_{};
   std::vector<std::unique_ptr<Attempt>> cut_{};  // their threads may still be ending
-  std::map<const EngineDoor*, std::unique_ptr<OrderSender>> senders_{};  // by the engine they tell
+  std::map<const EngineEndpoint*, std::unique_ptr<OrderSender>>
+      senders_{};  // by the engine they tell
   struct Move {
     FleetOrder order{};
     Clock::time_point until{};
@@ -150,7 +152,7 @@ class Conversation {
     std::uint64_t answered = 0;            // tokens that the destination was told
     bool warmed_twice = false;
     // By KV:
-    std::shared_ptr<const EngineDoor> source_engine{};
+    std::shared_ptr<const EngineEndpoint> source_engine{};
     Turn source = kNoTurn, destination = kNoTurn;  // their attempts
     std::uint64_t room_tokens = 0;                 // that it keeps room for
     bool ordered = false;                          // the source may know of the move

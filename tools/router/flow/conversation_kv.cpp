@@ -118,7 +118,7 @@ void Conversation::resume(Turn source, Turn move) {
     return;
   }
   resume_ = Resume{.number = ++resumes_, .source = source, .move = move};
-  sender_to(found->second->door())
+  sender_to(found->second->endpoint())
       .post(resume_order({name_, source}, move),
             [mail = mail_, number = resumes_](const Result<void>& done) {
               mail->post(ResumeTold{number, done.ok()});
@@ -140,7 +140,7 @@ void Conversation::resume_again(Clock::time_point at) {
 void Conversation::send(Turn to, EngineCall call, std::function<Mail(const Error&)> failed) {
   const auto found = attempts_.find(to);
   if (found == attempts_.end()) return;
-  sender_to(found->second->door())
+  sender_to(found->second->endpoint())
       .post(std::move(call), [mail = mail_, failed = std::move(failed)](const Result<void>& done) {
         if (!done.ok() && failed) mail->post(failed(done.error()));
       });
@@ -151,7 +151,7 @@ void Conversation::sweep(const Move& move) {
 }
 
 // One engine is told one thing after another.
-OrderSender& Conversation::sender_to(const std::shared_ptr<const EngineDoor>& engine) {
+OrderSender& Conversation::sender_to(const std::shared_ptr<const EngineEndpoint>& engine) {
   std::erase_if(senders_, [](const auto& sender) { return sender.second->over(); });
   auto& sender = senders_[engine.get()];
   if (!sender) sender = std::make_unique<OrderSender>(engine);
@@ -209,7 +209,7 @@ void Conversation::tell(RouterEvent event, migration::Position position) {
   const Next next = relay_.news(event, position);
   carry_out();
   if (next == Next::want_place) {
-    const std::shared_ptr<const EngineDoor> source = move_->source_engine;  // the move ends
+    const std::shared_ptr<const EngineEndpoint> source = move_->source_engine;  // the move ends
     return begin_elsewhere(source->name, FaultKind::broke_off,
                            {Code::unavailable, concat("engine ", source->name, " died in a move")});
   }

@@ -47,7 +47,7 @@ bool Conversation::goes_on(const std::string& why) {
   return false;
 }
 
-void Conversation::start(const std::shared_ptr<const EngineDoor>& engine, AttemptKind kind,
+void Conversation::start(const std::shared_ptr<const EngineEndpoint>& engine, AttemptKind kind,
                          Turn turn) {
   AttemptOrder order{
       .kind = kind, .turn = turn, .from = relay_.passed(), .silence = options_.silence};
@@ -91,13 +91,13 @@ void Conversation::handle(FleetOrder& order) {
 }
 
 // By KV where the fleet has found that both engines can hand it over now; else by tokens, which any
-// engine can. The speaker's door says what held when its attempt began: a keeper may have come back
-// since.
+// engine can. The speaker's endpoint says what held when its attempt began: a keeper may have come
+// back since.
 void Conversation::begin_move(const FleetOrder& order) {
   const bool can = order.engine && asked_.stays.empty() && exact_ && !move_ && !waits_;
   const auto speaker = attempts_.find(relay_.speaker());
   const bool by_kv = can && !order.by_tokens && speaker != attempts_.end() &&
-                     has_way(*speaker->second->door(), *order.engine);
+                     has_way(*speaker->second->endpoint(), *order.engine);
   if (by_kv && spoke_ != relay_.speaker()) {
     waits_ = Waits{order, Clock::now() + options_.hold};
     return;
@@ -111,7 +111,7 @@ void Conversation::begin_move(const FleetOrder& order) {
                .kind = kind,
                .answered = answer_.size()};
   if (by_kv) {
-    move_->source_engine = speaker->second->door();
+    move_->source_engine = speaker->second->endpoint();
     move_->source = relay_.speaker();
     move_->destination = last_kv_ = turn;
   }

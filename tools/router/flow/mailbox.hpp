@@ -55,7 +55,7 @@ inline constexpr std::string_view kOperator = "operator";
 struct FleetOrder {
   OrderKind kind = OrderKind::place;
   packing::RequestId request{};  // as the fleet numbers it; an older number's orders are void
-  std::shared_ptr<const EngineDoor> engine{};
+  std::shared_ptr<const EngineEndpoint> engine{};
   std::uint64_t plan = 0;    // of the packer; 0: an operator's move
   std::uint64_t move = 0;    // numbers the fleet's orders to move
   bool by_tokens = false;    // though the engines could hand KV over

@@ -10,7 +10,8 @@
 
 namespace aqua::router {
 
-OrderSender::OrderSender(std::shared_ptr<const EngineDoor> engine, std::chrono::seconds patience)
+OrderSender::OrderSender(std::shared_ptr<const EngineEndpoint> engine,
+                         std::chrono::seconds patience)
     : engine_(std::move(engine)),
       client_(engine_->url, {.api_key = engine_->api_key, .timeout = patience, .whole = patience}) {
 }

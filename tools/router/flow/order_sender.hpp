@@ -29,7 +29,7 @@ class OrderSender {
   using Done = std::function<void(const Result<void>&)>;
 
   // `patience`: that the engine may take for each order.
-  explicit OrderSender(std::shared_ptr<const EngineDoor> engine,
+  explicit OrderSender(std::shared_ptr<const EngineEndpoint> engine,
                        std::chrono::seconds patience = std::chrono::seconds(30));
   ~OrderSender();
   OrderSender(const OrderSender&) = delete;
@@ -47,7 +47,7 @@ class OrderSender {
   void run();
   [[nodiscard]] Result<void> tell(const EngineCall& call);
 
-  const std::shared_ptr<const EngineDoor> engine_;
+  const std::shared_ptr<const EngineEndpoint> engine_;
   http::HttpClient client_;
   std::atomic<bool> cut_{false};
   mutable Mutex mu_;

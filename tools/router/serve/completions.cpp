@@ -157,9 +157,9 @@ void complete(const CompletionContext& context, Api api, const httplib::Request&
               httplib::Response& reply) {
   auto asked = parse_asked(api, request.body);
   if (!asked.ok()) return answer_error(reply, asked.error());
-  const auto door = context.fleet.model();
-  if (!door.ok()) return answer_error(reply, door.error());
-  const std::string& model = (*door)->model;
+  const auto endpoint = context.fleet.model();
+  if (!endpoint.ok()) return answer_error(reply, endpoint.error());
+  const std::string& model = (*endpoint)->model;
   if (!asked->model.empty() && asked->model != model) {
     return answer_error(
         reply, {Code::not_found, concat("this router serves ", model, "; see /v1/models")});

@@ -137,9 +137,9 @@ struct RouterServer::Impl : httplib::Server {
       reply.set_content(render_metrics(counters, fleet.counts(), fleet.engines()), kMetricsType);
     });
     Get("/v1/models", [this](const httplib::Request&, httplib::Response& reply) {
-      const auto door = fleet.model();
-      if (!door.ok()) return answer_error(reply, door.error());
-      reply.set_content(model_list((*door)->model, (*door)->max_tokens), kJsonType);
+      const auto endpoint = fleet.model();
+      if (!endpoint.ok()) return answer_error(reply, endpoint.error());
+      reply.set_content(model_list((*endpoint)->model, (*endpoint)->max_tokens), kJsonType);
     });
     for (const auto& [path, api] : {std::pair{"/v1/completions", Api::completions},
                                     std::pair{"/v1/chat/completions", Api::chat}}) {

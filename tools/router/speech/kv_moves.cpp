@@ -56,17 +56,17 @@ Json order_of(std::string_view order, const AttemptName& name) {
 
 }  // namespace
 
-PoolDoor parse_pool(std::string_view body) {
+EnginePool parse_pool(std::string_view body) {
   const Json answer = parse_shallow(body);
   if (!answer.is_object()) return {};
-  PoolDoor door{.pool = text_in(answer, "pool"),
-                .role = text_in(answer, "role"),
-                .reaches = roles_in(answer, "reaches")};
+  EnginePool pool{.pool = text_in(answer, "pool"),
+                  .role = text_in(answer, "role"),
+                  .reaches = roles_in(answer, "reaches")};
   if (const auto away = answer.find("away"); away != answer.end())
-    door.away = !away->is_boolean() || away->get<bool>();
-  const bool clean = !door.pool.empty() && !door.role.empty() &&
-                     door.pool.size() <= kMostPoolName && door.role.size() <= kMostPoolName;
-  return clean ? door : PoolDoor{};
+    pool.away = !away->is_boolean() || away->get<bool>();
+  const bool clean = !pool.pool.empty() && !pool.role.empty() &&
+                     pool.pool.size() <= kMostPoolName && pool.role.size() <= kMostPoolName;
+  return clean ? pool : EnginePool{};
 }
 
 EngineCall named(EngineCall call, const AttemptName& name, std::uint64_t answered,
@@ -111,7 +111,7 @@ Result<std::optional<MoveWord>> parse_move_word(std::string_view data) {
   return std::optional(std::move(word));
 }
 
-EngineCall move_order(const AttemptName& source, const PoolDoor& to, Turn move,
+EngineCall move_order(const AttemptName& source, const EnginePool& to, Turn move,
                       std::uint64_t answered, std::uint64_t room_tokens) {
   Json order = order_of("move", source);
   order["to"] = to.role;

@@ -23,16 +23,16 @@ inline constexpr const char* kPoolPath = "/aqua/v1/pool";
 inline constexpr const char* kOrdersPath = "/aqua/v1/orders";
 
 // The pool of an engine, and what parcels for it are handed to there.
-struct PoolDoor {
+struct EnginePool {
   std::string pool{};  // "": it has none
   std::string role{};
   bool away = false;  // no keeper of the pool answers: nothing is handed over
   // Roles of other keepers' engines, to which couriers carry what this one hands over.
   std::vector<std::string> reaches{};
-  friend bool operator==(const PoolDoor&, const PoolDoor&) = default;
+  friend bool operator==(const EnginePool&, const EnginePool&) = default;
 };
 // Reads an engine's pool; a body that makes no sense is that of no pool.
-[[nodiscard]] PoolDoor parse_pool(std::string_view body);
+[[nodiscard]] EnginePool parse_pool(std::string_view body);
 
 // What engines know an attempt by.
 struct AttemptName {
@@ -67,7 +67,7 @@ struct MoveWord {
 // --- orders, each a POST to kOrdersPath ----------------------------------------------------------
 // To the source: hand it over to `to`, in a parcel of turn `move`, of which the destination knows
 // the first `answered` tokens of the answer.
-[[nodiscard]] EngineCall move_order(const AttemptName& source, const PoolDoor& to, Turn move,
+[[nodiscard]] EngineCall move_order(const AttemptName& source, const EnginePool& to, Turn move,
                                     std::uint64_t answered, std::uint64_t room_tokens);
 // To the destination: speak from there on.
 [[nodiscard]] EngineCall grant_order(const AttemptName& destination, migration::Position from);
