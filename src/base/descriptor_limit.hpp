@@ -3,11 +3,7 @@
 // Threads: plain functions.
 #pragma once
 
-#include <fcntl.h>
 #include <sys/resource.h>
-#include <unistd.h>
-
-#include <cerrno>
 
 namespace aqua {
 
@@ -17,15 +13,6 @@ namespace aqua {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
   limit.rlim_cur = limit.rlim_max;
   return ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
-}
-
-// True when this process, or the machine, has no descriptor left: a call that failed for want of
-// one would fail again.
-[[nodiscard]] inline bool no_descriptor_left() {
-  const int one = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (one < 0) return errno == EMFILE || errno == ENFILE;
-  ::close(one);
-  return false;
 }
 
 }  // namespace aqua
