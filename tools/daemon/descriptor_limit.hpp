@@ -5,7 +5,7 @@
 
 #include <sys/resource.h>
 
-namespace aqua {
+namespace aqua::daemon {
 
 // Raises this process's limit to the hard limit. False when the kernel refused.
 [[nodiscard]] inline bool raise_descriptor_limit() {
@@ -15,4 +15,4 @@ namespace aqua {
   return ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
-}  // namespace aqua
+}  // namespace aqua::daemon
