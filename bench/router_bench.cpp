@@ -19,10 +19,10 @@
 #include <string_view>
 #include <thread>
 
-#include "base/descriptor_limit.hpp"
 #include "harness.hpp"
 #include "report/report_file.hpp"
 #include "samples.hpp"
+#include "tools/daemon/descriptor_limit.hpp"
 #include "tools/http/http_client.hpp"
 #include "tools/http/sse.hpp"
 
@@ -246,7 +246,7 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", wanted.seconds, "of each measurement")->check(CLI::PositiveNumber);
   app.add_option("--json", wanted.json, "write the report");
   CLI11_PARSE(app, argc, argv);
-  (void)raise_descriptor_limit();  // for 1,024 streams, here and in the programs
+  (void)daemon::raise_descriptor_limit();  // for 1,024 streams, here and in the programs
   json rows = json::array();
   rows.push_back(compare(wanted, "paced", 1));
   rows.push_back(compare(wanted, "flat out", 1000));

@@ -9,11 +9,11 @@
 #include <array>
 #include <string_view>
 
-#include "base/absolute_path.hpp"
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
 #include "base/own_directory.hpp"
 #include "base/try.hpp"
+#include "tools/daemon/absolute_path.hpp"
 
 namespace aqua::coordinator {
 namespace {
@@ -28,7 +28,7 @@ std::string read_owner(int fd) {
 }  // namespace
 
 Result<bool> DataDir::check(const std::string& path) {
-  const std::string parent = folder_of(path);
+  const std::string parent = daemon::folder_of(path);
   struct stat info {};
   if (::lstat(path.c_str(), &info) == 0) {
     AQUA_TRY(open_own_directory("data directory", path));  // makes nothing where there is one

@@ -13,14 +13,14 @@
 #include <string>
 #include <string_view>
 
-#include "base/descriptor_limit.hpp"
-#include "base/socket/notify.hpp"
 #include "coordinator/check_start.hpp"
 #include "coordinator/common/log.hpp"
 #include "coordinator/common/memory_reserve.hpp"
 #include "coordinator/daemon.hpp"
 #include "coordinator/options.hpp"
 #include "coordinator/token_command.hpp"
+#include "tools/daemon/descriptor_limit.hpp"
+#include "tools/daemon/notify.hpp"
 
 namespace {
 
@@ -42,7 +42,8 @@ sigset_t block_signals() {
 }
 
 void tell(std::string_view state) {
-  if (const auto told = aqua::notify(state); !told.ok()) spdlog::warn("{}", told.error().message);
+  if (const auto told = aqua::daemon::notify(state); !told.ok())
+    spdlog::warn("{}", told.error().message);
 }
 
 void reload(Daemon& daemon, Options& running, std::span<const char* const> arguments) {
@@ -74,7 +75,7 @@ int run(Options options, std::span<const char* const> arguments) {
   ::mallopt(M_ARENA_MAX, 1);
   aqua::coordinator::reserve_memory(kMemoryReserve);
   // A client costs two descriptors, a request one.
-  if (!aqua::raise_descriptor_limit()) spdlog::warn("cannot raise RLIMIT_NOFILE");
+  if (!aqua::daemon::raise_descriptor_limit()) spdlog::warn("cannot raise RLIMIT_NOFILE");
 
   std::atomic<bool> failed{false};
   auto daemon = Daemon::start(options, [&](const aqua::Error& error) {

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/absolute_path.hpp"
 #include "base/concat.hpp"
 #include "base/own_directory.hpp"
 #include "base/try.hpp"
 #include "coordinator/config_file.hpp"
 #include "coordinator/host.hpp"
 #include "coordinator/option_table.hpp"
+#include "tools/daemon/absolute_path.hpp"
 #include "wire/limits.hpp"
 
 namespace aqua::coordinator {
@@ -129,7 +129,7 @@ Result<void> take_all(Options& options, const CommandLine& line) {
 Result<void> fill_in_paths(Options& options) {
   if (options.data.empty()) options.data = default_own_directory();
   // Clients in other directories are told paths in it.
-  AQUA_ASSIGN(options.data, absolute_path(options.data));
+  AQUA_ASSIGN(options.data, daemon::absolute_path(options.data));
   if (options.listen.path.empty() && options.listen.host.empty()) {
     AQUA_ASSIGN(options.listen,
                 wire::parse_address(concat("unix:", options.data, "/coordinator.sock")));
@@ -139,7 +139,7 @@ Result<void> fill_in_paths(Options& options) {
   if (options.peers.group && !options.settings.contains("socket-mode")) options.socket_mode = 0660;
   if (options.lifeline.empty()) options.lifeline = concat(options.data, "/lifeline.sock");
   // Clients in other directories are told this path.
-  AQUA_ASSIGN(options.lifeline, absolute_path(options.lifeline));
+  AQUA_ASSIGN(options.lifeline, daemon::absolute_path(options.lifeline));
   if (options.lifeline.size() > wire::kMaxPath) {
     return Error{Code::invalid_argument,
                  concat("--lifeline ", options.lifeline, ": the path has ", options.lifeline.size(),

@@ -3,16 +3,16 @@
 #include <cstdio>
 #include <fstream>
 
-#include "base/descriptor_limit.hpp"
 #include "coordinator_bench/goals.hpp"
 #include "coordinator_bench/options.hpp"
 #include "coordinator_bench/parts.hpp"
+#include "tools/daemon/descriptor_limit.hpp"
 
 int main(int argc, char** argv) {
   using namespace aqua::bench;
   const BenchOptions options = parse_bench_options(argc, argv);
   // Lifelines and requests of a thousand clients; the servers inherit it.
-  (void)aqua::raise_descriptor_limit();
+  (void)aqua::daemon::raise_descriptor_limit();
   nlohmann::json result;
   if (options.wants("saturation")) result["saturation"] = measure_saturation(options);
   if (options.wants("open-loop")) result["open_loop"] = measure_open_loop(options);

@@ -11,7 +11,7 @@
 
 #include "base/concat.hpp"
 #include "base/text/control_characters.hpp"
-#include "base/text/utc_text.hpp"
+#include "tools/daemon/utc_text.hpp"
 
 namespace aqua::coordinator {
 namespace {
@@ -69,8 +69,9 @@ bool needs_quotes(std::string_view text) {
 
 std::string text_line(const spdlog::details::log_msg& line) {
   const auto level = spdlog::level::to_string_view(line.level);
-  std::string out = concat(utc_text(line.time), " ", std::string_view(level.data(), level.size()),
-                           " ", escaped({line.payload.data(), line.payload.size()}));
+  std::string out =
+      concat(daemon::utc_text(line.time), " ", std::string_view(level.data(), level.size()), " ",
+             escaped({line.payload.data(), line.payload.size()}));
   if (fields_of_this_line != nullptr) {
     for (const Field& field : *fields_of_this_line) {
       const std::string text = as_text(field);
@@ -84,7 +85,7 @@ std::string text_line(const spdlog::details::log_msg& line) {
 std::string json_line(const spdlog::details::log_msg& line) {
   nlohmann::ordered_json out;
   const auto level = spdlog::level::to_string_view(line.level);
-  out["time"] = utc_text(line.time);
+  out["time"] = daemon::utc_text(line.time);
   out["level"] = std::string_view(level.data(), level.size());
   out["message"] = std::string_view(line.payload.data(), line.payload.size());
   if (fields_of_this_line != nullptr) {

@@ -10,11 +10,11 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/absolute_path.hpp"
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
 #include "base/socket/unix_socket.hpp"
 #include "base/try.hpp"
+#include "tools/daemon/absolute_path.hpp"
 
 namespace aqua::coordinator {
 namespace {
@@ -117,7 +117,7 @@ Result<void> check_listen(const wire::Address& address) {
     if (bound.ok() || bound.error().code == Code::already_exists) return {};
     return bound.error();
   }
-  const auto directory = folder_of(address.path);
+  const auto directory = daemon::folder_of(address.path);
   struct stat info {};
   if (::lstat(address.path.c_str(), &info) == 0) {
     if (S_ISSOCK(info.st_mode)) return {};

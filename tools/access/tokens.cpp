@@ -11,7 +11,6 @@
 #include <charconv>
 #include <ctime>
 
-#include "base/absolute_path.hpp"
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
 #include "base/ids.hpp"
@@ -19,6 +18,7 @@
 #include "base/text/control_characters.hpp"
 #include "base/try.hpp"
 #include "base/unique_fd.hpp"
+#include "tools/daemon/absolute_path.hpp"
 
 namespace aqua::access {
 namespace {
@@ -78,7 +78,7 @@ Result<void> hand_over(int fd, const std::string& path) {
   if (::geteuid() != 0) return {};
   struct stat folder {};
   struct stat file {};
-  if (::stat(folder_of(path).c_str(), &folder) != 0 || ::fstat(fd, &file) != 0)
+  if (::stat(daemon::folder_of(path).c_str(), &folder) != 0 || ::fstat(fd, &file) != 0)
     return errno_error(concat("stat ", path));
   if (file.st_uid == folder.st_uid) return {};
   if (file.st_nlink != 1) {  // the folder's owner must not be given a file of elsewhere
@@ -100,7 +100,7 @@ Result<void> replace(const std::string& path, const std::vector<Token>& tokens) 
   AQUA_TRY(write_all(fd.get(), text_of(tokens), temporary));
   if (::rename(temporary.c_str(), path.c_str()) != 0)
     return errno_error(concat("rename ", temporary));
-  const std::string folder = folder_of(path);
+  const std::string folder = daemon::folder_of(path);
   const UniqueFd dir(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!dir.valid() || ::fsync(dir.get()) != 0) return errno_error(concat("fsync ", folder));
   return {};

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "base/concat.hpp"
-#include "base/descriptor_limit.hpp"
-#include "base/socket/notify.hpp"
-#include "base/text/utc_text.hpp"
 #include "base/try.hpp"
 #include "tools/courier/options.hpp"
+#include "tools/daemon/descriptor_limit.hpp"
+#include "tools/daemon/notify.hpp"
+#include "tools/daemon/utc_text.hpp"
 #include "tools/options/command_line.hpp"
 
 namespace {
@@ -43,7 +43,7 @@ SIGHUP has it read its certificates again. docs/operate/courier.md)");
 
 void tell(bool as_json, std::string_view event, const std::string& text) {
   std::fprintf(stdout, "%s\n",
-               as_json ? json{{"time", aqua::utc_text(std::chrono::system_clock::now())},
+               as_json ? json{{"time", aqua::daemon::utc_text(std::chrono::system_clock::now())},
                               {"event", event},
                               {"message", text}}
                              .dump(-1, ' ', false, json::error_handler_t::replace)
@@ -58,7 +58,7 @@ aqua::Result<int> run(const Given& given) {
   ::sigemptyset(&signals);
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&signals, number);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  (void)aqua::raise_descriptor_limit();
+  (void)aqua::daemon::raise_descriptor_limit();
   AQUA_ASSIGN(aqua::courier::CourierOptions options, aqua::courier::read_options(given.config));
   if (given.check) {
     AQUA_TRY(aqua::courier::MutualTls::load(options.files));
@@ -75,7 +75,7 @@ aqua::Result<int> run(const Given& given) {
                             : aqua::concat("listening on port ", courier->port()));
   if (courier->metrics_port() != 0)
     tell(given.json, "metrics", aqua::concat("metrics on port ", courier->metrics_port()));
-  if (const auto told = aqua::notify("READY=1", {}, std::chrono::seconds(2)); !told.ok()) {
+  if (const auto told = aqua::daemon::notify("READY=1", {}, std::chrono::seconds(2)); !told.ok()) {
     std::fprintf(stderr, "aqua-courier: %s\n", told.error().message.c_str());
   }
   for (int signal = 0;;) {
@@ -83,7 +83,7 @@ aqua::Result<int> run(const Given& given) {
     if (signal != SIGHUP) {
       // It keeps nothing: the keepers see this process end, as they would if it were killed, and
       // nothing is waited for that may be stopped.
-      (void)aqua::notify("STOPPING=1");
+      (void)aqua::daemon::notify("STOPPING=1");
       std::_Exit(0);
     }
     const auto read = courier->reload();

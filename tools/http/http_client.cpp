@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/http/http_client.hpp"
 
+#include <fcntl.h>
 #include <httplib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 
 #include "base/concat.hpp"
-#include "base/descriptor_limit.hpp"
 #include "base/try.hpp"
 #include "tools/http/call_limit.hpp"
 #include "tools/report/text.hpp"
@@ -27,6 +29,15 @@ constexpr std::chrono::seconds kWithoutLimit{std::chrono::hours(24 * 7)};
 std::chrono::seconds time_to_connect(std::chrono::seconds timeout) {
   constexpr std::chrono::seconds kLeast{2};
   return std::max(kLeast, (timeout.count() > 0 ? timeout : HttpOptions{}.timeout) / 10);
+}
+
+// True when this process, or the machine, has no descriptor left: a call that failed for want of
+// one would fail again.
+bool no_descriptor_left() {
+  const int one = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (one < 0) return errno == EMFILE || errno == ENFILE;
+  ::close(one);
+  return false;
 }
 
 Error bad_url(std::string_view url, std::string_view what) {

@@ -49,7 +49,7 @@ std::optional<std::pair<std::uint64_t, std::string_view>> parts_of(std::string_v
 
 Result<void> store(const std::string& name, int fd) {
   // FDPOLL=0: a descriptor of a device may look hung up.
-  return notify(concat("FDSTORE=1\nFDPOLL=0\nFDNAME=", name), {&fd, 1}, kPatience);
+  return daemon::notify(concat("FDSTORE=1\nFDPOLL=0\nFDNAME=", name), {&fd, 1}, kPatience);
 }
 
 // Two lines: the request to publish, and the bytes of each slab as a JSON list.
@@ -95,9 +95,9 @@ Result<std::vector<std::uint64_t>> sizes_in(std::string_view text) {
 
 }  // namespace
 
-std::vector<StoredCopy> sort_out(std::vector<NamedDescriptor> passed) {
+std::vector<StoredCopy> sort_out(std::vector<daemon::NamedDescriptor> passed) {
   std::map<std::uint64_t, StoredCopy> copies;
-  for (NamedDescriptor& one : passed) {
+  for (daemon::NamedDescriptor& one : passed) {
     const auto parts = parts_of(one.name);
     if (!parts) continue;
     StoredCopy& copy = copies[parts->first];
@@ -149,7 +149,7 @@ void DescriptorStore::skip(std::string_view name) {
 }
 
 void DescriptorStore::keep(KeptCopy& copy, const sharing::wire::Publish& what) {
-  if (!has_notify_socket()) return;
+  if (!daemon::has_notify_socket()) return;
   copy.stored = concat("c", copy.number);
   const auto stored = store_all(copy, what);
   if (stored.ok()) return;
@@ -165,7 +165,7 @@ void DescriptorStore::forget(KeptCopy& copy) {
 
 void DescriptorStore::remove(const std::string& name, std::size_t slabs) {
   const auto removed = [&](const auto& part) {
-    return notify(concat("FDSTOREREMOVE=1\nFDNAME=", name, "-", part), {}, kPatience).ok();
+    return daemon::notify(concat("FDSTOREREMOVE=1\nFDNAME=", name, "-", part), {}, kPatience).ok();
   };
   // The record first: without it the rest is nothing. The first failure is the last: whoever does
   // not read would be waited for again and again.

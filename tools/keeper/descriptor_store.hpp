@@ -17,10 +17,10 @@
 
 #include "aqua/result.hpp"
 #include "base/ids.hpp"
-#include "base/socket/notify.hpp"
 #include "base/unique_fd.hpp"
 #include "systems/sharing/decide/keeper_wire.hpp"
 #include "systems/sharing/decide/model_book.hpp"
+#include "tools/daemon/notify.hpp"
 #include "tools/keeper/copies.hpp"
 
 namespace aqua::keeper {
@@ -38,7 +38,7 @@ struct StoredRecord {
 };
 
 // Those that were passed to this process, the oldest first. What no keeper stored is closed.
-[[nodiscard]] std::vector<StoredCopy> sort_out(std::vector<NamedDescriptor> passed);
+[[nodiscard]] std::vector<StoredCopy> sort_out(std::vector<daemon::NamedDescriptor> passed);
 // invalid_argument: there is none, it cannot be, or slabs are missing.
 [[nodiscard]] Result<StoredRecord> read_record(const StoredCopy& copy);
 

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "base/concat.hpp"
-#include "base/descriptor_limit.hpp"
 #include "base/own_directory.hpp"
-#include "base/socket/notify.hpp"
 #include "base/try.hpp"
+#include "tools/daemon/descriptor_limit.hpp"
+#include "tools/daemon/notify.hpp"
 #include "tools/keeper/ends_at_signal.hpp"
 #include "tools/keeper/keeper.hpp"
 #include "tools/options/command_line.hpp"
@@ -81,7 +81,7 @@ aqua::Result<int> run(aqua::keeper::KeeperOptions options) {
   options.last_segment = draw_last_segment();
   options.of_one_process = std::max<std::size_t>(options.connections / 4, kLeastOfOneProcess);
   // A slab costs a descriptor, as a connection and a manifest do.
-  (void)aqua::raise_descriptor_limit();
+  (void)aqua::daemon::raise_descriptor_limit();
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
     // A connection, and the event of who waits for a pool or for weights; a member's process, and
@@ -98,12 +98,13 @@ aqua::Result<int> run(aqua::keeper::KeeperOptions options) {
   }
   // Reading a large disk takes minutes, and changes nothing that a kill would spoil.
   AQUA_ASSIGN(auto start, aqua::keeper::EndsAtSignal::begin(signals));
-  AQUA_ASSIGN(const auto keeper, aqua::keeper::Keeper::start(
-                                     options, aqua::keeper::sort_out(aqua::take_descriptors())));
+  AQUA_ASSIGN(const auto keeper,
+              aqua::keeper::Keeper::start(
+                  options, aqua::keeper::sort_out(aqua::daemon::take_descriptors())));
   start.reset();
   std::printf("listening on %s\n", options.socket.c_str());
   std::fflush(stdout);
-  if (const auto told = aqua::notify("READY=1", {}, std::chrono::seconds(2)); !told.ok()) {
+  if (const auto told = aqua::daemon::notify("READY=1", {}, std::chrono::seconds(2)); !told.ok()) {
     std::fprintf(stderr, "aqua-keeper: %s\n", told.error().message.c_str());
   }
   int signal = 0;

@@ -5,8 +5,8 @@
 #include <map>
 #include <sstream>
 
-#include "base/text/escape_html.hpp"
 #include "tools/place/report.hpp"
+#include "tools/report/escape_html.hpp"
 
 namespace aqua::place {
 namespace {
@@ -62,7 +62,8 @@ std::string render_svg(const Cluster& cluster, const Placement& placement) {
       << "\" font-family=\"sans-serif\" font-size=\"11\">\n<defs><marker id=\"to\" "
          "viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" "
          "orient=\"auto\"><path d=\"M 0 0 L 8 4 L 0 8 z\" fill=\"#3060c0\"/></marker></defs>\n"
-      << "<text x=\"10\" y=\"22\" font-size=\"14\">" << escape_html(verdict(cluster, placement))
+      << "<text x=\"10\" y=\"22\" font-size=\"14\">"
+      << report::escape_html(verdict(cluster, placement))
       << "</text>\n<text x=\"10\" y=\"40\">Arrows go from lender to borrower. Imbalance of the "
          "worst "
       << "domain " << gib(placement.score.objective) << " GiB; no placement is below "
@@ -72,9 +73,9 @@ std::string render_svg(const Cluster& cluster, const Placement& placement) {
   for (std::size_t s = 0; s < cluster.servers().size(); ++s) {
     const Server& server = cluster.servers()[s];
     const int y = kTop + row[s] * kRow;
-    out << "<text x=\"10\" y=\"" << y + 24 << "\" font-weight=\"bold\">" << escape_html(server.id)
-        << "</text>\n<text x=\"10\" y=\"" << y + 40 << "\">" << escape_html(server.domain)
-        << "</text>\n";
+    out << "<text x=\"10\" y=\"" << y + 24 << "\" font-weight=\"bold\">"
+        << report::escape_html(server.id) << "</text>\n<text x=\"10\" y=\"" << y + 40 << "\">"
+        << report::escape_html(server.domain) << "</text>\n";
     for (int g = 0; g < server.gpus; ++g) {
       out << "<rect x=\"" << kLeft + g * (kBox + kGap) << "\" y=\"" << y << "\" width=\"" << kBox
           << "\" height=\"48\" fill=\"none\" stroke=\"#888\"/>\n";
@@ -91,8 +92,8 @@ std::string render_svg(const Cluster& cluster, const Placement& placement) {
       const std::string name = shard_name(cluster, ref);
       out << "<rect x=\"" << x << "\" y=\"" << y << "\" width=\"" << kBox
           << "\" height=\"48\" fill=\"" << colour_of(model.bytes) << "\" stroke=\"#444\"><title>"
-          << escape_html(name) << "</title></rect>\n<text x=\"" << x + 4 << "\" y=\"" << y + 20
-          << "\">" << escape_html(fitting(name)) << "</text>\n";
+          << report::escape_html(name) << "</title></rect>\n<text x=\"" << x + 4 << "\" y=\""
+          << y + 20 << "\">" << report::escape_html(fitting(name)) << "</text>\n";
       if (model.bytes == 0) continue;
       out << "<text x=\"" << x + 4 << "\" y=\"" << y + 38 << "\">"
           << (model.bytes < 0 ? "wants " : "spares ") << gib(std::abs(model.bytes))

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "base/concat.hpp"
-#include "base/text/escape_html.hpp"
+#include "tools/report/escape_html.hpp"
 
 namespace aqua::report {
 namespace {

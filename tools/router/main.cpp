@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/concat.hpp"
-#include "base/descriptor_limit.hpp"
-#include "base/socket/notify.hpp"
 #include "base/try.hpp"
+#include "tools/daemon/descriptor_limit.hpp"
+#include "tools/daemon/notify.hpp"
 #include "tools/router/options.hpp"
 
 namespace {
@@ -31,7 +31,8 @@ aqua::Result<int> run(const aqua::router::RouterOptions& options) {
   ::sigemptyset(&signals);
   for (const int number : {SIGTERM, SIGINT}) ::sigaddset(&signals, number);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  (void)aqua::raise_descriptor_limit();  // a stream takes three: client, source, destination
+  // A stream takes three: client, source, destination.
+  (void)aqua::daemon::raise_descriptor_limit();
   aqua::router::Counters counters;
   AQUA_ASSIGN(const auto fleet, aqua::router::Fleet::open(options.fleet, options.engines));
   AQUA_ASSIGN(const auto server,
@@ -39,11 +40,11 @@ aqua::Result<int> run(const aqua::router::RouterOptions& options) {
   const std::string address = aqua::concat(options.server.host, ":", server->port());
   say(options.json, {{"event", "listening"}, {"address", address}},
       aqua::concat("listening on ", address));
-  if (const auto told = aqua::notify("READY=1", {}, std::chrono::seconds(2)); !told.ok())
+  if (const auto told = aqua::daemon::notify("READY=1", {}, std::chrono::seconds(2)); !told.ok())
     std::fprintf(stderr, "aqua-router: %s\n", told.error().message.c_str());
   int signal = 0;
   while (::sigwait(&signals, &signal) != 0) continue;
-  (void)aqua::notify("STOPPING=1");
+  (void)aqua::daemon::notify("STOPPING=1");
   const auto left = fleet->counts().requests;
   say(options.json, {{"event", "stopping"}, {"requests", left}},
       aqua::concat("stopping: ", left, " requests to end"));

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <string_view>
 
-#include "base/socket/notify.hpp"
 #include "base/step.hpp"
+#include "tools/daemon/notify.hpp"
 #include "tools/keeper/keeper.hpp"
 
 namespace {
@@ -27,8 +27,8 @@ int main(int argc, char** argv) {
   if (argc != 3) return 2;
   stop_at = argv[2];
   aqua::step_hook = stand;
-  const auto keeper = aqua::keeper::Keeper::start({.socket = argv[1]},
-                                                  aqua::keeper::sort_out(aqua::take_descriptors()));
+  const auto keeper = aqua::keeper::Keeper::start(
+      {.socket = argv[1]}, aqua::keeper::sort_out(aqua::daemon::take_descriptors()));
   if (!keeper.ok()) {
     std::fprintf(stderr, "%s\n", keeper.error().message.c_str());
     return 1;

@@ -5,11 +5,11 @@
 #include <cstdio>
 
 #include "base/concat.hpp"
-#include "base/descriptor_limit.hpp"
 #include "base/try.hpp"
 #include "tools/cli/profile/profile_setup.hpp"
 #include "tools/cli/stop_on_signal.hpp"
 #include "tools/cli/write_file.hpp"
+#include "tools/daemon/descriptor_limit.hpp"
 #include "tools/profiler/search/make_profile.hpp"
 #include "tools/profiler/search/picture.hpp"
 #include "tools/report/progress_line.hpp"
@@ -104,7 +104,7 @@ Result<std::string> run_profile(const ProfileOptions& given, const std::stop_tok
 }
 
 Result<std::string> run_profile(const ProfileOptions& options) {
-  (void)raise_descriptor_limit();  // what a limit that stays costs is said when it is met
+  (void)daemon::raise_descriptor_limit();  // what a limit that stays costs is said when it is met
   const StopOnSignal signals;
   return run_profile(options, signals.token());
 }

@@ -6,11 +6,11 @@
 #include <sstream>
 
 #include "base/concat.hpp"
-#include "base/text/escape_html.hpp"
 #include "base/try.hpp"
 #include "tools/cli/simulate/simulate_rows.hpp"
 #include "tools/cli/simulate/simulate_setup.hpp"
 #include "tools/cli/write_file.hpp"
+#include "tools/report/escape_html.hpp"
 #include "tools/report/svg_plot.hpp"
 #include "tools/report/text.hpp"
 #include "tools/sim/fleet/serve_fleet.hpp"
@@ -125,10 +125,10 @@ std::string picture(const std::vector<Row>& rows, const std::string& about) {
   };
   std::ostringstream out;
   out << report::page_begin("aqua simulate --pack", "Engines over time, by packer") << "<p>"
-      << escape_html(about) << " Simulated, not measured.</p>\n"
+      << report::escape_html(about) << " Simulated, not measured.</p>\n"
       << plot("Engines in use", [](const sim::FleetSample& is) { return double(is.used); })
       << plot("Engines that are up", [](const sim::FleetSample& is) { return double(is.up); })
-      << "<pre>" << escape_html(table(rows)) << "</pre>" << report::kPageEnd;
+      << "<pre>" << report::escape_html(table(rows)) << "</pre>" << report::kPageEnd;
   return std::move(out).str();
 }
 

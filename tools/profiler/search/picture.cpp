@@ -5,7 +5,7 @@
 #include <iomanip>
 #include <sstream>
 
-#include "base/text/escape_html.hpp"
+#include "tools/report/escape_html.hpp"
 #include "tools/report/svg_plot.hpp"
 
 namespace aqua::profiler {
@@ -120,7 +120,7 @@ std::string render_page(const Record& record, const Sla& sla) {
         << gigabytes(profile.swap_bytes) << " GB of swap space wanted.</p>\n";
   }
   for (const auto& [about, warning] : evidence.warnings)
-    out << "<p>" << escape_html(warning) << "</p>\n";
+    out << "<p>" << report::escape_html(warning) << "</p>\n";
   if (!evidence.probes.empty()) of_rates(out, evidence.probes, sla);
   if (!evidence.bursts.empty()) of_bursts(out, evidence.bursts);
   if (!evidence.batches.empty()) of_batches(out, evidence.batches);

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "base/text/escape_html.hpp"
+#include "tools/report/escape_html.hpp"
 #include "tools/report/svg_plot.hpp"
 #include "tools/report/text.hpp"
 #include "tools/sim/report/metric_fields.hpp"
@@ -21,7 +21,7 @@ void legend(std::ostringstream& out, const Comparison& comparison) {
   for (std::size_t i = 0; i < comparison.runs.size(); ++i) {
     out << "<label style=\"color:" << report::series_colour(i)
         << "\"><input type=\"checkbox\" checked "
-        << "data-series=\"s" << i << "\"> " << escape_html(comparison.runs[i].policy.name)
+        << "data-series=\"s" << i << "\"> " << report::escape_html(comparison.runs[i].policy.name)
         << "</label>";
   }
   out << "</p>\n";
@@ -31,7 +31,7 @@ void legend(std::ostringstream& out, const Comparison& comparison) {
 void table(std::ostringstream& out, const Comparison& comparison) {
   out << "<table><tr><th></th>";
   for (const PolicyRun& run : comparison.runs)
-    out << "<th>" << escape_html(run.policy.name) << "</th>";
+    out << "<th>" << report::escape_html(run.policy.name) << "</th>";
   out << "</tr>\n";
   for (const MetricField& metric : kMetricFields) {
     out << "<tr><td>" << metric.words << "</td>";
@@ -111,9 +111,10 @@ std::string render_html(const Comparison& comparison) {
   const Ground& ground = comparison.ground;
   std::ostringstream out;
   out << report::page_begin("aqua simulate", verdict(comparison)) << "<p>"
-      << escape_html(ground.scenario.model.name) << " on " << ground.scenario.tensor_parallel
-      << " of " << escape_html(ground.scenario.server.name) << "; "
-      << escape_html(comparison.workload) << ": " << comparison.requests << " requests; "
+      << report::escape_html(ground.scenario.model.name) << " on "
+      << ground.scenario.tensor_parallel << " of "
+      << report::escape_html(ground.scenario.server.name) << "; "
+      << report::escape_html(comparison.workload) << ": " << comparison.requests << " requests; "
       << static_cast<std::uint64_t>(ground.kv_tokens) << " KV tokens, "
       << ground.scenario.lent_bytes / 1e9 << " GB lent; plots of seed " << comparison.seeds.front()
       << ". Simulated, not measured.</p>\n";
@@ -132,8 +133,9 @@ std::string render_html(const Comparison& comparison) {
   memory(out, comparison, "KV in host DRAM", &MemorySample::host_bytes);
   out << "<h2>Where the figures come from</h2>\n<table class=\"words\">";
   for (const Source& source : ground.sources) {
-    out << "<tr><td>" << escape_html(source.what) << "</td><td>" << escape_html(source.label)
-        << "</td><td>" << escape_html(source.from) << "</td></tr>";
+    out << "<tr><td>" << report::escape_html(source.what) << "</td><td>"
+        << report::escape_html(source.label) << "</td><td>" << report::escape_html(source.from)
+        << "</td></tr>";
   }
   out << "</table>\n<script>" << kScript << "</script>" << report::kPageEnd;
   return std::move(out).str();

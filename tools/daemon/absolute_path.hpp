@@ -10,7 +10,7 @@
 #include "aqua/result.hpp"
 #include "base/concat.hpp"
 
-namespace aqua {
+namespace aqua::daemon {
 
 // Without "." and ".."; symbolic links are not followed. Fails with Code::unavailable where the
 // working directory no longer exists.
@@ -27,4 +27,4 @@ inline std::string folder_of(std::string_view path) {
   return folder.empty() ? "." : folder.string();
 }
 
-}  // namespace aqua
+}  // namespace aqua::daemon

@@ -14,7 +14,7 @@
 #include "aqua/result.hpp"
 #include "base/unique_fd.hpp"
 
-namespace aqua {
+namespace aqua::daemon {
 
 // Whether there is somebody to notify.
 [[nodiscard]] bool has_notify_socket();
@@ -32,4 +32,4 @@ struct NamedDescriptor {
 // that tell of them, so it comes before the first thread.
 [[nodiscard]] std::vector<NamedDescriptor> take_descriptors();
 
-}  // namespace aqua
+}  // namespace aqua::daemon

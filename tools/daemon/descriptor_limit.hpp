@@ -3,13 +3,9 @@
 // Threads: plain functions.
 #pragma once
 
-#include <fcntl.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include <cerrno>
-
-namespace aqua {
+namespace aqua::daemon {
 
 // Raises this process's limit to the hard limit. False when the kernel refused.
 [[nodiscard]] inline bool raise_descriptor_limit() {
@@ -19,13 +15,4 @@ namespace aqua {
   return ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
-// True when this process, or the machine, has no descriptor left: a call that failed for want of
-// one would fail again.
-[[nodiscard]] inline bool no_descriptor_left() {
-  const int one = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (one < 0) return errno == EMFILE || errno == ENFILE;
-  ::close(one);
-  return false;
-}
-
-}  // namespace aqua
+}  // namespace aqua::daemon

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/socket/notify.hpp"
+#include "tools/daemon/notify.hpp"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -16,7 +16,7 @@
 #include "base/socket/unix_socket.hpp"
 #include "base/try.hpp"
 
-namespace aqua {
+namespace aqua::daemon {
 namespace {
 
 constexpr int kFirstPassed = 3;
@@ -93,4 +93,4 @@ std::vector<NamedDescriptor> take_descriptors() {
   return taken;
 }
 
-}  // namespace aqua
+}  // namespace aqua::daemon

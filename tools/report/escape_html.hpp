@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-namespace aqua {
+namespace aqua::report {
 
 [[nodiscard]] std::string escape_html(std::string_view text);
 
-}  // namespace aqua
+}  // namespace aqua::report

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/text/escape_html.hpp"
+#include "tools/report/escape_html.hpp"
 
-namespace aqua {
+namespace aqua::report {
 
 std::string escape_html(std::string_view text) {
   std::string out;
@@ -26,4 +26,4 @@ std::string escape_html(std::string_view text) {
   return out;
 }
 
-}  // namespace aqua
+}  // namespace aqua::report

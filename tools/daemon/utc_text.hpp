@@ -13,7 +13,7 @@
 
 #include "base/concat.hpp"
 
-namespace aqua {
+namespace aqua::daemon {
 
 [[nodiscard]] inline std::string utc_text(std::chrono::system_clock::time_point time) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch());
@@ -26,4 +26,4 @@ namespace aqua {
   return concat(std::string_view(text, length), ".", millis, "Z");
 }
 
-}  // namespace aqua
+}  // namespace aqua::daemon
