@@ -23,10 +23,6 @@ std::uint32_t length(Random& random, double mean) {
 
 }  // namespace
 
-std::span<const QuotedLengths> quoted_lengths() {
-  return kQuoted;
-}
-
 Result<QuotedLengths> find_quoted_lengths(std::string_view name) {
   std::string known;
   for (const QuotedLengths& lengths : kQuoted) {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 #include "tools/sim/input/trace.hpp"
@@ -17,9 +16,7 @@ struct QuotedLengths {
   std::string_view from;
 };
 
-// sharegpt, alpaca.
-[[nodiscard]] std::span<const QuotedLengths> quoted_lengths();
-// not_found lists what there is.
+// sharegpt, alpaca. not_found lists what there is.
 [[nodiscard]] Result<QuotedLengths> find_quoted_lengths(std::string_view name);
 
 // Prompt and answer together; longer requests are drawn again, as a context of 2,048 tokens (OPT's)
