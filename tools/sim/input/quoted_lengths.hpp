@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "tools/sim/input/trace.hpp"
@@ -25,5 +26,8 @@ inline constexpr std::uint32_t kQuotedContext = 2048;
 
 // A trace without arrivals, always the same.
 [[nodiscard]] Trace draw_lengths(const QuotedLengths& lengths, std::size_t requests = 20'000);
+
+// A command's trace: the quoted lengths of that name, or the file when it names none.
+[[nodiscard]] Result<Trace> trace_or_lengths(const std::string& file, std::string_view lengths);
 
 }  // namespace aqua::sim
