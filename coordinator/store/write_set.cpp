@@ -52,15 +52,4 @@ WriteSet write_set(const ledger::Ledger& ledger, const ledger::DirtyRows& dirty)
   return set;
 }
 
-ledger::Image image_of(const ledger::Ledger& ledger) {
-  ledger::Image image;
-  for (const auto& [id, client] : ledger.clients())
-    image.clients.push_back({client.info, client.draining});
-  for (const auto& [id, slab] : ledger.slabs()) image.slabs.push_back(slab);
-  for (const auto& [id, reclaim] : ledger.reclaims()) image.reclaims.push_back(row_of(reclaim));
-  for (const auto& [consumer, producer] : ledger.pairs())
-    image.pairs.push_back(pair_of(ledger.pair_book(), consumer, producer));
-  return image;
-}
-
 }  // namespace aqua::coordinator

@@ -31,7 +31,4 @@ struct WriteSet {
 // What has changed, looked up now.
 [[nodiscard]] WriteSet write_set(const ledger::Ledger& ledger, const ledger::DirtyRows& dirty);
 
-// Everything.
-[[nodiscard]] ledger::Image image_of(const ledger::Ledger& ledger);
-
 }  // namespace aqua::coordinator

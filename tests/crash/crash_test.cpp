@@ -6,24 +6,20 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <cstdlib>
 #include <iostream>
 
 #include "base/concat.hpp"
 #include "tests/crash/world.hpp"
+#include "tests/kill/dice.hpp"
 
 namespace aqua::crash_test {
 namespace {
 
+using kill_test::number_from;
 using testing::ChildProcess;
 
 constexpr std::uint64_t kRounds = 40;
 constexpr int kWritesSwept = 40;
-
-std::uint64_t number_from(const char* variable, std::uint64_t fallback) {
-  const char* text = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): one thread
-  return text != nullptr && *text != '\0' ? std::strtoull(text, nullptr, 10) : fallback;
-}
 
 // The first start too: the file is made, and its tables.
 TEST(Crash, AtEveryWriteOfAnEmptyStoreTheNextStartSucceeds) {

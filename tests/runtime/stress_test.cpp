@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <numeric>
 #include <random>
 #include <thread>
 #include <vector>
 
+#include "tests/kill/dice.hpp"
 #include "tests/runtime/runtime_fixture.hpp"
 
 // What the emulated GPU copies is no access of a host thread: a transfer may write a tensor while a
@@ -26,11 +26,6 @@ namespace aqua {
 namespace {
 
 using namespace aqua::literals;
-
-unsigned long setting(const char* name, unsigned long otherwise) {
-  const char* const text = std::getenv(name);
-  return text != nullptr ? std::strtoul(text, nullptr, 10) : otherwise;
-}
 
 constexpr unsigned kLayers = 4;
 constexpr std::uint32_t kBlocks = 48;  // of each worker's cache
@@ -159,15 +154,15 @@ class TransferStress : public test::RuntimeFixture {};
 
 TEST_F(TransferStress, BlocksComeBackRightWhileTheLenderTakesAndGives) {
   constexpr std::size_t kLent = 32_MiB;
-  const unsigned long seed = setting("AQUA_STRESS_SEED", 1);
+  const std::uint64_t seed = kill_test::number_from("AQUA_STRESS_SEED", 1);
   auto lender = open({.device = "emu:0", .name = "lender"});
   auto borrower =
       open({.device = "emu:1", .name = "borrower", .host_bytes = 64_MiB, .max_peer_bytes = kLent});
   ASSERT_TRUE(lender->lend(kLent).ok());
   await([&] { return borrower->status().peer.capacity_bytes == kLent; });
 
-  const auto end =
-      std::chrono::steady_clock::now() + std::chrono::seconds(setting("AQUA_STRESS_SECONDS", 3));
+  const auto end = std::chrono::steady_clock::now() +
+                   std::chrono::seconds(kill_test::number_from("AQUA_STRESS_SECONDS", 3));
   std::atomic<std::uint64_t> wrong{0}, fetched{0};
   std::atomic<bool> over{false};
   std::vector<std::jthread> engines;

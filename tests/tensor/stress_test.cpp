@@ -4,11 +4,11 @@
 //
 // AQUA_STRESS_SECONDS sets the time (5), AQUA_STRESS_SEED the seed (1).
 #include <algorithm>
-#include <cstdlib>
 #include <random>
 #include <set>
 #include <thread>
 
+#include "tests/kill/dice.hpp"
 #include "tests/tensor/stamped_tensor.hpp"
 #include "tests/tensor/world.hpp"
 
@@ -20,11 +20,6 @@ constexpr bool kWritesByCopy = false;  // it would see the device race with a mi
 #else
 constexpr bool kWritesByCopy = true;
 #endif
-
-unsigned long setting(const char* name, unsigned long otherwise) {
-  const char* const text = std::getenv(name);
-  return text != nullptr ? std::strtoul(text, nullptr, 10) : otherwise;
-}
 
 class Stress : public World {
  protected:
@@ -49,9 +44,10 @@ class Stress : public World {
   void finish_leaving();
   void promote_some();
 
-  const unsigned long seed_ = setting("AQUA_STRESS_SEED", 1);
+  const std::uint64_t seed_ = kill_test::number_from("AQUA_STRESS_SEED", 1);
   const std::chrono::steady_clock::time_point end_ =
-      std::chrono::steady_clock::now() + std::chrono::seconds(setting("AQUA_STRESS_SECONDS", 5));
+      std::chrono::steady_clock::now() +
+      std::chrono::seconds(kill_test::number_from("AQUA_STRESS_SECONDS", 5));
   std::vector<Slot> slots_ = std::vector<Slot>(kSlots);
   std::atomic<std::uint64_t> names_{0};
   std::atomic<std::uint64_t> checks_{0};

@@ -33,7 +33,6 @@ class KvCache {
   [[nodiscard]] std::vector<std::uint64_t> sequences() const;  // that have blocks
   // Gives its blocks back. No work on them may be in flight.
   void release(std::uint64_t sequence);
-  [[nodiscard]] std::size_t free_blocks() const { return free_.size(); }
 
   // A layer of the model, in device addresses. `blocks` outlive it.
   [[nodiscard]] KvPlanes planes(unsigned layer, BlockList blocks) const;

@@ -10,6 +10,7 @@
 
 #include "coordinator/service/ledger_service.hpp"
 #include "coordinator/store/memory_store.hpp"
+#include "coordinator/store/write_set.hpp"
 #include "tests/coordinator/service/ledger_clients.hpp"
 #include "tests/coordinator/store/stored_rows.hpp"
 
@@ -82,7 +83,14 @@ struct FailingStoreTest : ::testing::Test {
   }
   // The ledger and what is written of it.
   std::pair<std::string, std::string> both() {
-    auto now = service->with([](Ledger& ledger, Time) { return text_of(image_of(ledger)); });
+    auto now = service->with([](Ledger& ledger, Time) {
+      ledger::DirtyRows all;
+      for (const auto& [id, client] : ledger.clients()) all.clients.insert(id);
+      for (const auto& [id, slab] : ledger.slabs()) all.slabs.insert(id);
+      for (const auto& [id, reclaim] : ledger.reclaims()) all.reclaims.insert(id);
+      for (const auto& [consumer, producer] : ledger.pairs()) all.pairs.insert(consumer);
+      return text_of(write_set(ledger, all).put);
+    });
     MemoryStore reader(Host{}, memory);
     return {now, text_of(reader.load().value().image)};
   }

@@ -125,7 +125,7 @@ TEST(Dialect, EventsTellIdsTextAndTheEnd) {
   ASSERT_TRUE(token.ok());
   EXPECT_THAT(token->ids, ElementsAre(5u, 6u));
   EXPECT_EQ(token->finish, "stop");
-  EXPECT_TRUE(parse_token_event(Dialect::vllm, "[DONE]", 0).value().closes);
+  EXPECT_EQ(parse_token_event(Dialect::vllm, "[DONE]", 0).value().count, 0u);
   EXPECT_EQ(parse_token_event(Dialect::vllm, R"({"choices":[],"usage":{}})", 0).value().count, 0u);
   EXPECT_FALSE(token->place);
   const auto placed = parse_token_event(

@@ -14,7 +14,7 @@ TEST(LinkFit, FindsTheLineThatMadeThePoints) {
   const LinkFit fit = must(fit_link(points));
   EXPECT_NEAR(fit.latency_s, 7e-6, 1e-10);
   EXPECT_NEAR(fit.bytes_per_second / 355e9, 1, 1e-6);
-  EXPECT_LT(fit.worst_error, 1e-6);
+  EXPECT_LT(fit.p90_error, 1e-6);
   EXPECT_EQ(fit.fitted + fit.checked, points.size());
 }
 

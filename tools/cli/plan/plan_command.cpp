@@ -26,12 +26,6 @@ struct Asked {
   std::uint64_t requests = 0;    // that come at once; 0: always enough
 };
 
-Result<sim::Trace> trace_of(const PlanOptions& options) {
-  if (options.lengths.empty()) return sim::read_trace_file(options.trace);
-  AQUA_ASSIGN(const auto quoted, sim::find_quoted_lengths(options.lengths));
-  return sim::draw_lengths(quoted);
-}
-
 sim::PipelineLoad load_of(const PlanOptions& options, std::uint64_t requests,
                           sim::EarlyStops stops) {
   return {.requests = requests,
@@ -43,7 +37,7 @@ sim::PipelineLoad load_of(const PlanOptions& options, std::uint64_t requests,
 // What all numbers of machines share.
 Result<Asked> asked_by(const PlanOptions& options) {
   Asked asked;
-  AQUA_ASSIGN(asked.trace, trace_of(options));
+  AQUA_ASSIGN(asked.trace, sim::trace_or_lengths(options.trace, options.lengths));
   AQUA_ASSIGN(const auto all,
               sim::pipeline_requests(
                   asked.trace,

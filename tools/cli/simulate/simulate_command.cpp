@@ -32,12 +32,6 @@ Result<std::string> show_preset(const std::string& name) {
   return Error{Code::not_found, concat("no preset '", name, "': there are ", known)};
 }
 
-Result<sim::Trace> requests_of(const SimulateOptions& options) {
-  if (options.lengths.empty()) return sim::read_trace_file(options.trace);
-  AQUA_ASSIGN(const auto quoted, sim::find_quoted_lengths(options.lengths));
-  return sim::draw_lengths(quoted);
-}
-
 Result<sim::Comparison> run_one(const SimulateOptions& options, const sim::Trace& trace,
                                 report::ProgressLine& bar) {
   AQUA_ASSIGN(sim::Ground ground, ground_of(options));
@@ -91,7 +85,7 @@ Result<std::string> run_simulate(const SimulateOptions& options) {
   if (!options.preset.empty()) return show_preset(options.preset);
   if (!options.calibrate.empty()) return run_calibration(options);
   if (options.workload == WorkloadKind::long_prompt) return run_long_prompt(options);
-  AQUA_ASSIGN(const sim::Trace trace, requests_of(options));
+  AQUA_ASSIGN(const sim::Trace trace, sim::trace_or_lengths(options.trace, options.lengths));
   if (options.workload == WorkloadKind::elastic) return run_elastic(options, trace);
   report::ProgressLine bar(stderr, options.progress ? Where::terminals : Where::nowhere);
   if (options.workload == WorkloadKind::pipeline) return run_pipelines(options, trace, bar);

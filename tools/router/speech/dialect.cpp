@@ -151,7 +151,7 @@ EngineCall warm_call(Dialect dialect, std::string_view model, const Asked& asked
 }
 
 Result<TokenEvent> parse_token_event(Dialect dialect, std::string_view data, std::uint64_t had) {
-  if (data == "[DONE]") return TokenEvent{.closes = true};
+  if (data == "[DONE]") return TokenEvent{};
   const Json event = parse_shallow(data);
   if (!event.is_object())
     return data_loss(concat("not an event of a completion: ", report::shown(data)));

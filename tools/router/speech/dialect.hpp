@@ -45,7 +45,6 @@ struct TokenEvent {
   std::string text{};
   std::string finish{};          // "stop", "length"
   std::optional<Place> place{};  // where its first token is, of engines that tell (`aqua`)
-  bool closes = false;           // "[DONE]": nothing follows
 };
 // data_loss when it is no event of such an answer, or says that the engine failed. `had`: tokens
 // that this attempt told before, by which llama-server's omissions show.

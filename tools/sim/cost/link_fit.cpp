@@ -74,7 +74,6 @@ Result<LinkFit> fit_link(std::vector<MeasuredTransfer> transfers) {
   fit.checked = errors.size();
   fit.mean_error /= static_cast<double>(errors.size());
   fit.p90_error = errors[errors.size() * 9 / 10];
-  fit.worst_error = errors.back();
   return fit;
 }
 

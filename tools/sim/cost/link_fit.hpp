@@ -28,7 +28,6 @@ struct LinkFit {
   // |model / measured - 1| over the transfers that were not fitted.
   double mean_error = 0;
   double p90_error = 0;
-  double worst_error = 0;
 
   [[nodiscard]] double seconds(double bytes) const { return latency_s + bytes / bytes_per_second; }
 };

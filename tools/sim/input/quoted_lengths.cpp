@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/concat.hpp"
+#include "base/try.hpp"
 #include "tools/report/text.hpp"
 #include "tools/sim/engine/random.hpp"
 
@@ -22,10 +23,6 @@ std::uint32_t length(Random& random, double mean) {
 }
 
 }  // namespace
-
-std::span<const QuotedLengths> quoted_lengths() {
-  return kQuoted;
-}
 
 Result<QuotedLengths> find_quoted_lengths(std::string_view name) {
   std::string known;
@@ -47,6 +44,12 @@ Trace draw_lengths(const QuotedLengths& lengths, std::size_t requests) {
       trace.requests.push_back(request);
   }
   return trace;
+}
+
+Result<Trace> trace_or_lengths(const std::string& file, std::string_view lengths) {
+  if (lengths.empty()) return read_trace_file(file);
+  AQUA_ASSIGN(const QuotedLengths quoted, find_quoted_lengths(lengths));
+  return draw_lengths(quoted);
 }
 
 }  // namespace aqua::sim

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <string>
 #include <string_view>
 
 #include "tools/sim/input/trace.hpp"
@@ -17,9 +17,7 @@ struct QuotedLengths {
   std::string_view from;
 };
 
-// sharegpt, alpaca.
-[[nodiscard]] std::span<const QuotedLengths> quoted_lengths();
-// not_found lists what there is.
+// sharegpt, alpaca. not_found lists what there is.
 [[nodiscard]] Result<QuotedLengths> find_quoted_lengths(std::string_view name);
 
 // Prompt and answer together; longer requests are drawn again, as a context of 2,048 tokens (OPT's)
@@ -28,5 +26,8 @@ inline constexpr std::uint32_t kQuotedContext = 2048;
 
 // A trace without arrivals, always the same.
 [[nodiscard]] Trace draw_lengths(const QuotedLengths& lengths, std::size_t requests = 20'000);
+
+// A command's trace: the quoted lengths of that name, or the file when it names none.
+[[nodiscard]] Result<Trace> trace_or_lengths(const std::string& file, std::string_view lengths);
 
 }  // namespace aqua::sim

@@ -61,7 +61,6 @@ class SequenceTable {
   // The sequences that want in: waiting or swapped, and not set aside.
   [[nodiscard]] const ByArrival& outside() const noexcept { return outside_; }
   [[nodiscard]] const ByArrival& aside() const noexcept { return aside_; }
-  [[nodiscard]] Slot slots() const noexcept { return static_cast<Slot>(sequences_.size()); }
   [[nodiscard]] std::size_t size() const noexcept { return by_id_.size(); }  // sequences, in all
 
   // --- changes of state; the caller has checked that they may happen ----------------------------
