@@ -2,6 +2,7 @@
 #include "coordinator/servers/server_directory.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -22,6 +23,20 @@ constexpr milliseconds kBetweenRounds{100};
 std::string shown(std::string_view key) {
   constexpr std::size_t kMost = 200;
   return is_plain(key) ? std::string(key.substr(0, kMost)) : "(one that is not plain text)";
+}
+
+// Those of `servers` that `others` has not, but for this one. Both are in the order of their names,
+// which etcd keeps.
+std::vector<std::string> missing_in(const std::vector<wire::Server>& others,
+                                    const std::vector<wire::Server>& servers,
+                                    std::string_view self) {
+  std::vector<wire::Server> missing;
+  std::ranges::set_difference(servers, others, std::back_inserter(missing), {}, &wire::Server::name,
+                              &wire::Server::name);
+  std::vector<std::string> names;
+  for (const wire::Server& server : missing)
+    if (server.name != self) names.push_back(server.name);
+  return names;
 }
 
 }  // namespace
@@ -203,12 +218,15 @@ void ServerDirectory::note(Result<Seen> outcome) {
   std::optional<Error> before;
   std::optional<Error> now;
   std::uint64_t servers = 0;
+  std::vector<std::string> come, gone;
   {
     const MutexLock lock(mu_);
     known_ = outcome.ok() && !outcome->untold;
     if (!known_) ++failures_;
     again_ = !known_ || !outcome->is_done;
     if (outcome.ok()) {
+      come = missing_in(servers_, outcome->servers, options_.name);
+      gone = missing_in(outcome->servers, servers_, options_.name);
       servers_ = std::move(outcome->servers);
       read_at_ = Clock::now();
       now = outcome->untold ? std::move(outcome->untold) : std::move(outcome->odd);
@@ -218,6 +236,10 @@ void ServerDirectory::note(Result<Seen> outcome) {
     servers = servers_.size();
     before = std::exchange(fault_, now);
   }
+  for (const std::string& name : come)
+    log(LogLevel::info, "a server is listed", {{"server", name}});
+  for (const std::string& name : gone)
+    log(LogLevel::warn, "a server is not listed any more", {{"server", name}});
   // A fault is logged when its code changes, not each time: messages have times in them.
   if (now && (!before || before->code != now->code)) {
     log(LogLevel::warn, "servers may not be known as they are", {{"why", now->message}});

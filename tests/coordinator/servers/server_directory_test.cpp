@@ -22,6 +22,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Names = std::vector<std::string>;
 
 struct Servers : ::testing::Test {
@@ -57,6 +58,9 @@ struct Servers : ::testing::Test {
   }
   static bool comes_to_say(const DaemonProcess& daemon, const std::string& what) {
     return eventually([&] { return fault_at(daemon).find(what) != std::string::npos; });
+  }
+  static bool comes_to_log(const DaemonProcess& daemon, const std::string& what) {
+    return eventually([&] { return daemon.log().find(what) != std::string::npos; });
   }
   static bool comes_to_know(const DaemonProcess& daemon) {
     return eventually([&] { return fault_at(daemon).empty(); });
@@ -104,8 +108,11 @@ TEST_F(Servers, OneThatStopsIsGoneAtOnce) {
   DaemonProcess b(arguments("b"));  // which would be there for ten minutes
   ASSERT_TRUE(come_to_be(a, {"a", "b"}));
   ASSERT_TRUE(come_to_be(b, {"a", "b"}));  // and knows that it has no members of groups
+  EXPECT_TRUE(comes_to_log(a, "a server is listed server=b\n")) << a.log();
   EXPECT_EQ(b.stop(), 0);
   EXPECT_TRUE(come_to_be(a, {"a"}));
+  EXPECT_TRUE(comes_to_log(a, "a server is not listed any more server=b\n")) << a.log();
+  EXPECT_THAT(a.log(), Not(HasSubstr("server=a\n"))) << "one does not tell itself of itself";
 }
 
 TEST_F(Servers, OneThatIsKilledIsGoneWhenItsLeaseRunsOut) {
