@@ -25,7 +25,8 @@ TEST(CourierFrames, AreReadAsTheyWereWritten) {
   for (const FrameHead head :
        {FrameHead{FrameKind::words, 1},
         FrameHead{FrameKind::words, static_cast<std::uint32_t>(kMostWords)},
-        FrameHead{FrameKind::bytes, static_cast<std::uint32_t>(kMostBytes)}}) {
+        FrameHead{FrameKind::bytes, static_cast<std::uint32_t>(kMostBytes)},
+        FrameHead{FrameKind::carried, static_cast<std::uint32_t>(kMostCarried)}}) {
     EXPECT_EQ(decode_head(encode(head)).value(), head);
   }
 }
@@ -35,7 +36,8 @@ TEST(CourierFrames, ThatCannotBeAreRefused) {
        {FrameHead{FrameKind::words, 0},
         FrameHead{FrameKind::words, static_cast<std::uint32_t>(kMostWords + 1)},
         FrameHead{FrameKind::bytes, static_cast<std::uint32_t>(kMostBytes + 1)},
-        FrameHead{static_cast<FrameKind>(3), 1}}) {
+        FrameHead{FrameKind::carried, static_cast<std::uint32_t>(kMostCarried + 1)},
+        FrameHead{static_cast<FrameKind>(4), 1}}) {
     EXPECT_EQ(decode_head(encode(head)).error().code, Code::invalid_argument);
   }
 }
