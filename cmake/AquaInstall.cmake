@@ -51,6 +51,9 @@ set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libaqua0 (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_COORDINATOR_PACKAGE_NAME aqua-coordinator)
 set(CPACK_DEBIAN_COORDINATOR_PACKAGE_SECTION net)
+if(AQUA_WITH_UCX)
+  set(CPACK_DEBIAN_COORDINATOR_PACKAGE_SUGGESTS libucx0)  # loaded where a courier is to use it
+endif()
 foreach(script postinst prerm postrm)
   list(APPEND CPACK_DEBIAN_COORDINATOR_PACKAGE_CONTROL_EXTRA
     ${PROJECT_SOURCE_DIR}/coordinator/system/debian/${script})

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What couriers move from one keeper to another over loopback, against OpenSSL alone over as many
 // connections: parcels that are closed at one keeper until their taker at the other one has
-// finished them, and their giver was told. And what it costs that KV lies in blocks (blocks.hpp).
+// finished them, and their giver was told. Likewise over UCX, against ucx_perftest. And what it
+// costs that KV lies in blocks (blocks.hpp).
 #include <poll.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +12,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/concat.hpp"
@@ -19,10 +21,13 @@
 #include "must.hpp"
 #include "net_bench/bare_tls.hpp"
 #include "net_bench/blocks.hpp"
+#include "net_bench/ucx_alone.hpp"
 #include "report/goal.hpp"
 #include "report/report_file.hpp"
 #include "samples.hpp"
 #include "tools/courier/carry/keeper_side.hpp"
+#include "tools/http/http_client.hpp"
+#include "tools/http/metrics_text.hpp"
 
 namespace {
 
@@ -32,6 +37,7 @@ using aqua::courier::KeeperSide;
 namespace pool_wire = aqua::pool_wire;
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::uint64_t kInARound = 512 * kMiB;
 constexpr std::uint32_t kWindow = 4;  // parcels on the way over a connection
 
 void wait_for_news(KeeperSide& side) {
@@ -99,13 +105,35 @@ void give(KeeperSide& side, unsigned parcels, std::uint64_t bytes, unsigned at_o
 class Couriers {
  public:
   Couriers(const std::string& binary, const CourierFiles& files, const Keeper& a, const Keeper& b,
-           const std::vector<std::string>& pools, unsigned connections)
+           const std::vector<std::string>& pools, unsigned connections,
+           const std::string& carrier = "tls")
       : address_("127.0.0.1:" + std::to_string(free_port())),
-        to_(binary, files.config("b", b.socket(),
-                                 {{"listen", {{"address", address_}, {"peers", {"a.test"}}}}})),
-        from_(binary, files.config("a", a.socket(), {{"carry", routes(pools, connections)}})) {}
+        metrics_("127.0.0.1:" + std::to_string(free_port())),
+        to_(binary,
+            files.config("b", b.socket(),
+                         with(carrier, {{"listen", {{"address", address_}, {"peers", {"a.test"}}}},
+                                        {"metrics", metrics_}}))),
+        from_(binary, files.config("a", a.socket(),
+                                   with(carrier, {{"carry", routes(pools, connections)}}))) {}
+
+  // Of the connections between them, where UCX moves the bytes. Waits until one is there.
+  [[nodiscard]] double over_ucx() const {
+    aqua::http::HttpOptions options;
+    options.url = "http://" + metrics_;
+    for (;;) {
+      aqua::http::HttpClient client(must(aqua::http::parse_url(options.url)), options);
+      const std::string page = must(client.get("/metrics")).body;
+      if (aqua::http::metric_sum(page, "aqua_courier_visitors").value_or(0) > 0)
+        return aqua::http::metric_sum(page, "aqua_courier_ucx_visitors").value_or(0);
+      std::this_thread::yield();
+    }
+  }
 
  private:
+  static Json with(const std::string& carrier, Json file) {
+    file.update({{"carrier", carrier}, {"trusted_network", carrier != "tls"}});
+    return file;
+  }
   [[nodiscard]] Json routes(const std::vector<std::string>& pools, unsigned connections) const {
     Json all = Json::array();
     for (const std::string& pool : pools) {
@@ -120,7 +148,7 @@ class Couriers {
     return all;
   }
 
-  const std::string address_;
+  const std::string address_, metrics_;
   const CourierProcess to_, from_;
 };
 
@@ -133,7 +161,8 @@ class Bench {
         files_(certificates),
         a_(keeper),
         b_(keeper),
-        bare_(files_.identity("b"), files_.identity("a"), free_port()) {}
+        bare_(files_.identity("b"), files_.identity("a"), free_port()),
+        ucx_alone_(free_port()) {}
 
   Json run() {
     Json report;
@@ -147,6 +176,7 @@ class Bench {
                                           " connections, over OpenSSL alone",
                                       Bound::at_least, 0.8, row["of_bare"].get<double>()));
     }
+    over_ucx(report);
     report["blocks"] = in_blocks();
     report["goals"].push_back(judge("blocks of 16 KiB, over one large buffer of as many bytes",
                                     Bound::at_least, 0.9,
@@ -157,23 +187,8 @@ class Bench {
  private:
   void measure(Json& report, unsigned connections, std::uint64_t bytes) {
     const Couriers couriers(courier_, files_, a_, b_, {"net"}, connections);
-    KeeperSide giver = must(KeeperSide::join(a_.socket(), "net", "prefill", {}));
-    KeeperSide taker = must(KeeperSide::join(b_.socket(), "net", "decode", {}));
-    const unsigned at_once = kWindow * connections;
-    must(taker.ask(pool_wire::Admit{"prefill", 2 * at_once}));
-    const auto parcels = static_cast<unsigned>(512 * kMiB / bytes);
-    std::vector<double> carried, bare;
-    for (unsigned round = 0; round <= rounds_; ++round) {
-      std::thread taking([&] { take(taker, parcels); });
-      const double begin = now();
-      give(giver, parcels, bytes, at_once);
-      const double seconds = now() - begin;
-      taking.join();
-      const double alone = bare_.measure(connections, 512 * kMiB / connections);
-      if (round == 0) continue;  // memory is touched for the first time
-      carried.push_back(static_cast<double>(parcels * bytes) / seconds);
-      bare.push_back(alone);
-    }
+    const auto [carried, bare] = rounds_of(
+        connections, bytes, [&] { return bare_.measure(connections, kInARound / connections); });
     report["rows"].push_back({{"connections", connections},
                               {"bytes", bytes},
                               {"carried_bytes_per_s", median(carried)},
@@ -183,6 +198,56 @@ class Bench {
                 connections, static_cast<unsigned>(bytes / kMiB), median(carried) / 1e6,
                 median(bare) / 1e6, median(ratios(carried, bare)));
     std::fflush(stdout);
+  }
+
+  void over_ucx(Json& report) {
+    constexpr std::uint64_t kBytes = 64 * kMiB;
+    const auto skip = [&](const char* why) {
+      report["ucx"] = {{"skipped", why}};
+      std::printf("UCX: skipped: %s\n", why);
+    };
+    if (!UcxAlone::is_installed()) return skip("no ucx_perftest here (Debian's ucx-utils)");
+    const Couriers couriers(courier_, files_, a_, b_, {"net"}, 1, "ucx");
+    if (couriers.over_ucx() < 1)
+      return skip("the couriers go over TLS: no UCX in this build, or here");
+    const auto [carried, alone] = rounds_of(1, kBytes, [&] {
+      return ucx_alone_.measure(8 * kMiB, static_cast<unsigned>(kInARound / (8 * kMiB)));
+    });
+    const double of_alone = median(ratios(carried, alone));
+    report["ucx"] = {{"connections", 1},
+                     {"bytes", kBytes},
+                     {"carried_bytes_per_s", median(carried)},
+                     {"ucx_perftest_bytes_per_s", median(alone)},
+                     {"of_ucx_perftest", of_alone}};
+    report["goals"].push_back(judge("parcels of 64 MiB over UCX on TCP, over ucx_perftest",
+                                    Bound::at_least, 0.9, of_alone));
+    std::printf("UCX on TCP, parcels of 64 MiB: %6.0f MB/s, ucx_perftest %6.0f MB/s: %.2f\n",
+                median(carried) / 1e6, median(alone) / 1e6, of_alone);
+    std::fflush(stdout);
+  }
+
+  // Bytes a second that couriers and `measure_alone` have moved, in each round.
+  template <typename Alone>
+  [[nodiscard]] std::pair<std::vector<double>, std::vector<double>> rounds_of(
+      unsigned connections, std::uint64_t bytes, const Alone& measure_alone) const {
+    KeeperSide giver = must(KeeperSide::join(a_.socket(), "net", "prefill", {}));
+    KeeperSide taker = must(KeeperSide::join(b_.socket(), "net", "decode", {}));
+    const unsigned at_once = kWindow * connections;
+    must(taker.ask(pool_wire::Admit{"prefill", 2 * at_once}));
+    const auto parcels = static_cast<unsigned>(kInARound / bytes);
+    std::vector<double> carried, all_alone;
+    for (unsigned round = 0; round <= rounds_; ++round) {
+      std::thread taking([&] { take(taker, parcels); });
+      const double begin = now();
+      give(giver, parcels, bytes, at_once);
+      const double seconds = now() - begin;
+      taking.join();
+      const double alone = measure_alone();
+      if (round == 0) continue;  // memory is touched for the first time
+      carried.push_back(static_cast<double>(parcels * bytes) / seconds);
+      all_alone.push_back(alone);
+    }
+    return {carried, all_alone};
   }
 
   [[nodiscard]] Json in_blocks() const {
@@ -199,6 +264,7 @@ class Bench {
   const CourierFiles files_;
   Keeper a_, b_;
   const BareTls bare_;
+  const UcxAlone ucx_alone_;
 };
 
 }  // namespace

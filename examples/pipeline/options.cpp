@@ -150,6 +150,7 @@ void add_stage_options(CommandLine& line, Options& options) {
 }
 
 void check_hosts(const Options& options) {
+  if (options.hosts == 0 && options.over_ucx) throw example::Failure("--carrier wants --hosts");
   if (options.hosts == 0) return;
   if (options.hosts < 3)
     throw example::Failure(
@@ -228,6 +229,8 @@ CommandLine options_line(Options& options) {
           "copies of what the one of the host before it keeps ...")
       .text("--certificates", options.certificates, "DIR",
             "... their couriers' are there (aqua-courier-certificates DIR h0.test h1.test h2.test)")
+      .choice("--carrier", options.over_ucx, {{"tls", false}, {"ucx", true}}, "CARRIER",
+              "what moves bytes between hosts")
       .number("--server-ttl-ms", options.server_ttl_ms, 2000, 600'000, "N",
               "a host that is silent for so long is lost, to the coordinators of the others")
       .text("--etcd-binary", options.etcd_program, "PROGRAM", "etcd's")

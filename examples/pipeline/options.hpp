@@ -80,6 +80,7 @@ struct Options {
   // member of an etcd, a coordinator, a keeper and a courier, and stages take turns.
   unsigned hosts = 0;
   std::filesystem::path certificates{};  // of their couriers
+  bool over_ucx = false;                 // which move bytes over UCX, else over TLS
   std::filesystem::path etcd_program{"/usr/bin/etcd"};
   unsigned server_ttl_ms = 10'000;  // silence after which a host's members are taken for gone
   std::filesystem::path courier{};  // the daemon's program; empty: looked for

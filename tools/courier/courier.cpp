@@ -6,11 +6,13 @@
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "base/wake_event.hpp"
+#include "tools/courier/ucx/ucx_carrier.hpp"
 
 namespace aqua::courier {
 
 Result<std::unique_ptr<Courier>> Courier::start(CourierOptions options, Say say) {
   AQUA_ASSIGN(auto identity, MutualTls::load(options.files));
+  prepare_ucx(options.carrier);
   AQUA_ASSIGN(UniqueFd stop, make_wake_event());
   std::unique_ptr<Courier> courier(
       new Courier(std::move(options), std::move(say), std::move(identity), std::move(stop)));
@@ -53,9 +55,12 @@ Result<std::unique_ptr<Courier>> Courier::start(CourierOptions options, Say say)
   return courier;
 }
 
-std::size_t Courier::connections_up() const {
+std::size_t Courier::connections_up(bool over_ucx) const {
   std::size_t up = 0;
-  for (const RouteState& state : states_) up += state.now().up;
+  for (const RouteState& state : states_) {
+    const RouteState::Now now = state.now();
+    up += over_ucx ? now.over_ucx : now.up;
+  }
   return up;
 }
 

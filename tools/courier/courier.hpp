@@ -30,7 +30,8 @@ struct CourierOptions {
   PeerListenerOptions listener{};  // no address: nobody may connect
   std::vector<Route> routes{};
   std::vector<Mirror> mirrors{};
-  std::string metrics{};  // HOST:PORT of a page; empty: there is none
+  std::string metrics{};                       // HOST:PORT of a page; empty: there is none
+  CarrierChoice carrier = CarrierChoice::tls;  // of the listener, all routes and mirrors
 };
 
 class Courier {
@@ -46,8 +47,8 @@ class Courier {
   [[nodiscard]] Result<void> reload() { return identity_->reload(); }
   [[nodiscard]] int port() const { return listener_ == nullptr ? 0 : listener_->port(); }
   [[nodiscard]] const Counters& counters() const { return counters_; }
-  // To others, of routes and mirrors.
-  [[nodiscard]] std::size_t connections_up() const;
+  // To others, of routes and mirrors; all, or those where UCX moves the bytes.
+  [[nodiscard]] std::size_t connections_up(bool over_ucx = false) const;
   // The port of the page of metrics; 0: there is none.
   [[nodiscard]] int metrics_port() const { return page_ == nullptr ? 0 : page_->port(); }
 

@@ -33,8 +33,8 @@ aqua::CommandLine line_of(Given& given) {
   aqua::CommandLine line("", R"(Usage: aqua-courier --config FILE [options]
 
 Carries parcels of KV cache between the keepers of several servers, and copies of what they
-keep, over TLS with a certificate on both sides. Keeps nothing, and can be killed at any time. Runs until SIGTERM;
-SIGHUP has it read its certificates again. docs/operate/courier.md)");
+keep, over TLS with a certificate on both sides; on a trusted network bytes go over UCX as well. Keeps nothing,
+and can be killed at any time. Runs until SIGTERM; SIGHUP has it read its certificates again. docs/operate/courier.md)");
   line.text("--config", given.config, "FILE", "JSON: who it is, who may connect, what it carries")
       .flag("--check", given.check, "reads the file and the certificates, and ends")
       .flag("--json", given.json, "says what it says as lines of JSON");

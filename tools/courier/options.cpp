@@ -71,6 +71,20 @@ std::string read_peer(JsonObject& object) {
   return peer;
 }
 
+// Over which carrier bytes may go. UCX is for networks that are said to be trusted.
+CarrierChoice read_carrier(JsonObject& object) {
+  const bool trusted = object.flag_or("trusted_network", false);
+  const std::string carrier = object.text_or("carrier", trusted ? "auto" : "tls");
+  if (carrier == "tls") return CarrierChoice::tls;
+  if (carrier != "auto" && carrier != "ucx") {
+    object.fail("carrier is not tls, auto or ucx");
+  } else if (!trusted) {
+    object.fail(concat("carrier: by ", carrier,
+                       " bytes may cross unencrypted: say trusted_network, or tls"));
+  }
+  return carrier == "ucx" ? CarrierChoice::ucx : CarrierChoice::automatic;
+}
+
 Result<PeerListenerOptions> read_listener(const Json& json) {
   JsonObject object(json, "listen");
   PeerListenerOptions listener{.address = read_address(object),
@@ -164,6 +178,7 @@ Result<CourierOptions> parse_options(std::string_view text) {
   if (object.has("patience")) {
     patience = std::chrono::seconds(object.count("patience", 1, kLongestPatience));
   }
+  const CarrierChoice carrier = options.carrier = read_carrier(object);
   const Json* const listen = object.has("listen") ? object.take("listen") : nullptr;
   const Json* const carry = take_list(object, "carry");
   const Json* const mirror = take_list(object, "mirror");
@@ -176,16 +191,19 @@ Result<CourierOptions> parse_options(std::string_view text) {
   if (listen != nullptr) {
     AQUA_ASSIGN(options.listener, read_listener(*listen));
     options.listener.patience = patience;
+    options.listener.carrier = carrier;
     connections += options.listener.connections;
   }
   if (carry != nullptr) AQUA_TRY(read_routes(*carry, options.routes));
   for (Route& route : options.routes) {
     route.patience = patience;
+    route.carrier = carrier;
     connections += route.connections;
   }
   if (mirror != nullptr) AQUA_TRY(read_mirrors(*mirror, options.mirrors));
   for (Mirror& one : options.mirrors) {
     one.patience = patience;
+    one.carrier = carrier;
     ++connections;
   }
   if (connections > kMostConnections) {

@@ -88,6 +88,7 @@ void Host::begin_coordinator_and_keeper() {
 
 void Host::end_courier() {
   if (!courier_) return;
+  hear_courier(example::kNow);
   courier_->signal(SIGTERM);  // to who stays behind, so that it has ended in the host by then
   if (!courier_->wait(kDaemonPatience)) throw example::Failure(courier_->name() + " does not end");
   courier_.reset();
@@ -100,7 +101,28 @@ void Host::begin_courier(const nlohmann::json& file) {
   auto line = this->line("--courier-role");
   name_program(line, "--courier-binary", options_.courier);
   courier_.emplace(begin("courier", line));
-  example::await_line(*courier_, "listening", kDaemonPatience);
+  const auto deadline = std::chrono::steady_clock::now() + kDaemonPatience;
+  while (!hear_courier(std::chrono::milliseconds(100))) {
+    if (courier_->lines().ended()) example::throw_ended(*courier_);
+    if (std::chrono::steady_clock::now() >= deadline)
+      throw example::Failure(courier_->name() + " does not listen");
+  }
+}
+
+bool Host::hear_courier(std::chrono::milliseconds patience) {
+  bool listens = false;
+  for (const std::string& said : courier_->lines().read(patience)) {
+    const auto has = [&](const char* words) { return said.find(words) != std::string::npos; };
+    listens = listens || has("listening");
+    if (has("bytes over UCX")) ++carriers_.ucx;
+    if (has("connected") && !has("bytes over UCX")) ++carriers_.tls;
+  }
+  return listens;
+}
+
+Host::Carriers Host::carriers() {
+  if (courier_) hear_courier(example::kNow);
+  return carriers_;
 }
 
 void Host::lose() {

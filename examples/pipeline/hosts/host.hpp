@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -41,11 +42,18 @@ class Host {
   void begin_courier(const nlohmann::json& file);
   // What its courier does.
   [[nodiscard]] const nlohmann::json& courier_file() const { return courier_file_; }
+  // Over which carriers its couriers have said that they move bytes, of connections either way.
+  struct Carriers {
+    unsigned tls = 0, ucx = 0;
+  };
+  [[nodiscard]] Carriers carriers();
   // Ends all processes on it at once.
   void lose();
 
  private:
   [[nodiscard]] std::vector<std::string> line(const char* role) const;
+  // What the courier has said until then. Whether it listens is among it.
+  bool hear_courier(std::chrono::milliseconds patience);
   [[nodiscard]] example::ChildProcess begin(const std::string& what,
                                             const std::vector<std::string>& line) const;
 
@@ -58,6 +66,7 @@ class Host {
   std::optional<EtcdReady> etcd_ready_{};
   std::optional<example::ChildProcess> etcd_{}, coordinator_{}, keeper_{}, courier_{};
   nlohmann::json courier_file_{};
+  Carriers carriers_{};
 };
 
 }  // namespace aqua::pipeline

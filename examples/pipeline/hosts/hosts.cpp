@@ -108,12 +108,13 @@ std::vector<std::filesystem::path> Hosts::alive() const {
   return folders;
 }
 
-std::vector<HostTraffic> Hosts::traffic(const std::vector<Request>& requests) const {
+std::vector<HostTraffic> Hosts::traffic(const std::vector<Request>& requests) {
   const auto kv = kv_to_send(options_, begun_, requests);
   std::vector<HostTraffic> all;
   for (unsigned i = 0; i < hosts_.size(); ++i) {
     const Bridge::Counters counters = bridge_.counters(i);
-    all.push_back({hosts_[i].name(), placement_.lost[i], counters.sent, counters.received, kv[i]});
+    all.push_back({hosts_[i].name(), placement_.lost[i], counters.sent, counters.received,
+                   hosts_[i].carriers(), kv[i]});
   }
   return all;
 }

@@ -26,7 +26,8 @@ struct HostTraffic {
   std::string name{};
   bool lost = false;
   std::uint64_t sent = 0, received = 0;  // bytes, by its counters
-  std::uint64_t kv_to_send = 0;          // what of the prompts' KV has to go to others, at least
+  Host::Carriers carriers{};
+  std::uint64_t kv_to_send = 0;  // what of the prompts' KV has to go to others, at least
 };
 
 class Hosts {
@@ -56,7 +57,7 @@ class Hosts {
 
   // Folders of those that are not lost.
   [[nodiscard]] std::vector<std::filesystem::path> alive() const;
-  [[nodiscard]] std::vector<HostTraffic> traffic(const std::vector<Request>& requests) const;
+  [[nodiscard]] std::vector<HostTraffic> traffic(const std::vector<Request>& requests);
 
  private:
   [[nodiscard]] unsigned first_host(const std::string& pipeline) const;

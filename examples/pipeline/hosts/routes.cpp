@@ -68,6 +68,7 @@ json courier_file(const Options& options, const Placement& placement, unsigned h
             {"key", folder / (certificate_of(host) + ".key")},
             {"authority", folder / "authority.pem"},
             {"listen", listening(placement, host)}};
+  if (options.over_ucx) file.update({{"carrier", "ucx"}, {"trusted_network", true}});
   if (json routes = carrying(options, placement, host); !routes.empty())
     file["carry"] = std::move(routes);
   if (const unsigned next = placement.next(host); options.replicate && next != host)

@@ -74,7 +74,9 @@ json told(const std::vector<HostTraffic>& all) {
                     {"lost", each.lost},
                     {"sent_bytes", each.sent},
                     {"received_bytes", each.received},
-                    {"kv_to_send_bytes", each.kv_to_send}});
+                    {"kv_to_send_bytes", each.kv_to_send},
+                    {"connections_over_tls", each.carriers.tls},
+                    {"connections_over_ucx", each.carriers.ucx}});
   }
   return made;
 }

@@ -9,17 +9,28 @@
 
 #include "aqua/handoff/pools.hpp"
 #include "aqua/handoff/segments.hpp"
+#include "tests/base/eventually.hpp"
 #include "tests/tools/courier/two_servers.hpp"
+#include "tests/tools/courier/with_ucx.hpp"
 
 namespace aqua {
 namespace {
 
-class CarriedBetweenServers : public ::testing::Test {
+class CarriedBetweenServers : public ::testing::TestWithParam<std::string> {
  protected:
-  test::TwoServers servers_;
+  void SetUp() override {
+    AQUA_SKIP_WITHOUT_UCX(GetParam());
+    const std::string over_ucx = GetParam() == "ucx" ? "1" : "0";
+    const auto& courier = servers_.courier_of_a();
+    ASSERT_TRUE(test::eventually([&] { return courier->ask("up") == "1"; }));
+    EXPECT_EQ(courier->ask("over-ucx"), over_ucx);
+  }
+  test::TwoServers servers_{20, GetParam()};
 };
+INSTANTIATE_TEST_SUITE_P(Over, CarriedBetweenServers, ::testing::Values("tls", "ucx"),
+                         [](const auto& carrier) { return carrier.param; });
 
-TEST_F(CarriedBetweenServers, AParcelArrivesAndItsGiverIsTold) {
+TEST_P(CarriedBetweenServers, AParcelArrivesAndItsGiverIsTold) {
   const auto decode = servers_.decode();
   const auto prefill = servers_.prefill();
   ASSERT_EQ(prefill->ask("carry a 1 6 77"), "ok");
@@ -32,7 +43,7 @@ TEST_F(CarriedBetweenServers, AParcelArrivesAndItsGiverIsTold) {
   EXPECT_EQ(servers_.courier_of_b()->ask("counters"), "0 1 0");
 }
 
-TEST_F(CarriedBetweenServers, ThereIsNoMoreRoomThanTheRouteHasAndItIsGivenBack) {
+TEST_P(CarriedBetweenServers, ThereIsNoMoreRoomThanTheRouteHasAndItIsGivenBack) {
   const auto decode = servers_.decode(16);
   const auto prefill = servers_.prefill();
   for (int i = 0; i < 12; ++i) {  // four times as many as the route has room for
@@ -45,7 +56,7 @@ TEST_F(CarriedBetweenServers, ThereIsNoMoreRoomThanTheRouteHasAndItIsGivenBack) 
   EXPECT_TRUE(list_segments(servers_.keeper_of_b().socket()).value().empty());
 }
 
-TEST_F(CarriedBetweenServers, WhatIsKeptOutlivesItsGiver) {
+TEST_P(CarriedBetweenServers, WhatIsKeptOutlivesItsGiver) {
   const auto prefill = servers_.prefill();
   ASSERT_EQ(prefill->ask("carry a 1 6 77"), "ok");
   ASSERT_EQ(prefill->ask("kept"), "ok");
@@ -54,7 +65,7 @@ TEST_F(CarriedBetweenServers, WhatIsKeptOutlivesItsGiver) {
   EXPECT_EQ(decode->ask("take 1"), "a");
 }
 
-TEST_F(CarriedBetweenServers, WhoWasToGetItIsToldThatItsGiverHasDied) {
+TEST_P(CarriedBetweenServers, WhoWasToGetItIsToldThatItsGiverHasDied) {
   const auto decode = servers_.decode();
   const auto prefill = servers_.prefill();
   ASSERT_EQ(prefill->ask("carry a 1 6 77"), "ok");
@@ -65,7 +76,7 @@ TEST_F(CarriedBetweenServers, WhoWasToGetItIsToldThatItsGiverHasDied) {
   EXPECT_EQ(decode->ask("take 1"), "a");
 }
 
-TEST_F(CarriedBetweenServers, AHigherTurnIsWhatArrives) {
+TEST_P(CarriedBetweenServers, AHigherTurnIsWhatArrives) {
   const auto prefill = servers_.prefill();
   ASSERT_EQ(prefill->ask("carry a 1 6 77"), "ok");  // nobody there has room for it yet
   ASSERT_EQ(prefill->ask("kept"), "ok");
@@ -80,7 +91,7 @@ TEST_F(CarriedBetweenServers, AHigherTurnIsWhatArrives) {
   EXPECT_EQ(decode->ask("take 1"), "b") << "nothing of a came again";
 }
 
-TEST_F(CarriedBetweenServers, TheNextTakerGoesOnUnderAHigherTurnOnEitherServer) {
+TEST_P(CarriedBetweenServers, TheNextTakerGoesOnUnderAHigherTurnOnEitherServer) {
   auto first = servers_.decode();
   const auto prefill = servers_.prefill();
   ASSERT_EQ(prefill->ask("carry a 1 6 77"), "ok");
@@ -93,7 +104,7 @@ TEST_F(CarriedBetweenServers, TheNextTakerGoesOnUnderAHigherTurnOnEitherServer) 
   EXPECT_TRUE(list_pools(servers_.keeper_of_a().socket()).value()[0].waiting == 0);
 }
 
-TEST_F(CarriedBetweenServers, AKeepersEndIsNotTheCouriersEnd) {
+TEST_P(CarriedBetweenServers, AKeepersEndIsNotTheCouriersEnd) {
   std::uint64_t before = 0;
   {
     const auto decode = servers_.decode();
@@ -115,7 +126,7 @@ TEST_F(CarriedBetweenServers, AKeepersEndIsNotTheCouriersEnd) {
   EXPECT_EQ(decode->ask("take 1"), "b");
 }
 
-TEST_F(CarriedBetweenServers, WhatACourierBroughtIsNotCarriedBack) {
+TEST_P(CarriedBetweenServers, WhatACourierBroughtIsNotCarriedBack) {
   servers_.carry_back();  // whose courier has more room for it than decode
   const auto decode = servers_.decode(1);
   const auto prefill = servers_.prefill();
@@ -127,7 +138,7 @@ TEST_F(CarriedBetweenServers, WhatACourierBroughtIsNotCarriedBack) {
   EXPECT_EQ(servers_.courier_of_b()->ask("counters"), "0 1 0");
 }
 
-TEST_F(CarriedBetweenServers, WhatIsCancelledThereIsToldItsGiver) {
+TEST_P(CarriedBetweenServers, WhatIsCancelledThereIsToldItsGiver) {
   const auto prefill = servers_.prefill();
   ASSERT_EQ(prefill->ask("carry a 1 3 7"), "ok");  // for which nobody has room
   while (!cancel_parcel("carried", "a", servers_.keeper_of_b().socket()).ok())

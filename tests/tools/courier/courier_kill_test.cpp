@@ -10,23 +10,27 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "tests/handoff/answer_of_any.hpp"
 #include "tests/tools/courier/two_servers.hpp"
+#include "tests/tools/courier/with_ucx.hpp"
 
 namespace aqua {
 namespace {
 
 using Process = test::TwoServers::Process;
 
-class KilledCourier : public ::testing::TestWithParam<std::string> {
+// At which step, and over which carrier.
+class KilledCourier : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
  protected:
+  void SetUp() override { AQUA_SKIP_WITHOUT_UCX(std::get<1>(GetParam())); }
   // Has one of the couriers wait at the step when a parcel comes.
   void give_until(const Process& courier, const Process& prefill) {
-    ASSERT_EQ(courier->ask("stop-at " + GetParam()), "ok");
+    ASSERT_EQ(courier->ask("stop-at " + std::get<0>(GetParam())), "ok");
     ASSERT_EQ(prefill->ask("carry a 1 6 77"), "ok");
-    ASSERT_EQ(courier->answer(), "at " + GetParam());
+    ASSERT_EQ(courier->answer(), "at " + std::get<0>(GetParam()));
   }
   // What was being carried arrives once, and so does what follows.
   void goes_on(const Process& prefill, const Process& decode, bool is_taken = false) {
@@ -38,12 +42,17 @@ class KilledCourier : public ::testing::TestWithParam<std::string> {
     ASSERT_EQ(prefill->ask("carry b 1 6 88"), "ok");
     EXPECT_EQ(decode->ask("take 1"), "b");
   }
-  test::TwoServers servers_;
+  test::TwoServers servers_{20, std::get<1>(GetParam())};
 };
+const auto kOverEach = ::testing::Values("tls", "ucx");
+std::string name_of(const ::testing::TestParamInfo<KilledCourier::ParamType>& info) {
+  return std::get<0>(info.param) + "_over_" + std::get<1>(info.param);
+}
 
 class KilledSendingCourier : public KilledCourier {};
-INSTANTIATE_TEST_SUITE_P(Steps, KilledSendingCourier, ::testing::Values("offer", "send"),
-                         [](const auto& step) { return step.param; });
+INSTANTIATE_TEST_SUITE_P(Steps, KilledSendingCourier,
+                         ::testing::Combine(::testing::Values("offer", "send"), kOverEach),
+                         name_of);
 TEST_P(KilledSendingCourier, LosesNothing) {
   const auto decode = servers_.decode(2);
   const auto prefill = servers_.prefill();
@@ -54,8 +63,8 @@ TEST_P(KilledSendingCourier, LosesNothing) {
 }
 
 class KilledFinishingCourier : public KilledCourier {};
-INSTANTIATE_TEST_SUITE_P(Steps, KilledFinishingCourier, ::testing::Values("finish"),
-                         [](const auto& step) { return step.param; });
+INSTANTIATE_TEST_SUITE_P(Steps, KilledFinishingCourier,
+                         ::testing::Combine(::testing::Values("finish"), kOverEach), name_of);
 TEST_P(KilledFinishingCourier, SendsNothingTwice) {
   const auto decode = servers_.decode(2);
   const auto prefill = servers_.prefill();
@@ -71,8 +80,9 @@ TEST_P(KilledFinishingCourier, SendsNothingTwice) {
 
 class KilledReceivingCourier : public KilledCourier {};
 INSTANTIATE_TEST_SUITE_P(Steps, KilledReceivingCourier,
-                         ::testing::Values("open", "commit", "close", "landed"),
-                         [](const auto& step) { return step.param; });
+                         ::testing::Combine(::testing::Values("open", "commit", "close", "landed"),
+                                            kOverEach),
+                         name_of);
 TEST_P(KilledReceivingCourier, LosesNothing) {
   const auto decode = servers_.decode(2);
   const auto prefill = servers_.prefill();
@@ -144,9 +154,16 @@ void stop_for_a_while(const Process& stopped, const Process& other) {
   ::kill(stopped->pid(), SIGCONT);
 }
 
+class CouriersOver : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { AQUA_SKIP_WITHOUT_UCX(GetParam()); }
+};
+INSTANTIATE_TEST_SUITE_P(Carriers, CouriersOver, kOverEach,
+                         [](const auto& carrier) { return carrier.param; });
+
 // The other side gives up the connection over which bytes were due, and the courier finds it ended.
-TEST(StoppedSendingCourier, ForLongerThanThePatienceLosesNothing) {
-  test::TwoServers servers(1);
+TEST_P(CouriersOver, TheSenderStoppedForLongerThanThePatienceLosesNothing) {
+  test::TwoServers servers(1, GetParam());
   const auto decode = servers.decode(2);
   const auto prefill = servers.prefill();
   const Process& sending = servers.courier_of_a();
@@ -167,14 +184,14 @@ TEST(StoppedSendingCourier, ForLongerThanThePatienceLosesNothing) {
 }
 
 // AQUA_COURIER_KILLS=200 for the full suite.
-TEST(CouriersKilledAtRandom, EachParcelIsTakenOnce) {
+TEST_P(CouriersOver, KilledAtRandomEachParcelIsTakenOnce) {
   const char* const wanted = std::getenv("AQUA_COURIER_KILLS");
   const int kills = wanted == nullptr ? 12 : std::atoi(wanted);
   std::mt19937_64 random(std::random_device{}());
   const std::uint64_t seed = random();
   SCOPED_TRACE("seed " + std::to_string(seed));
   random.seed(seed);
-  test::TwoServers servers(1);
+  test::TwoServers servers(1, GetParam());
   std::vector<Process> members;
   members.push_back(servers.prefill());
   members.push_back(servers.decode(3));

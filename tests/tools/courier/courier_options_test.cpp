@@ -83,6 +83,28 @@ TEST(CourierOptions, EachMistakeIsNamed) {
   EXPECT_TRUE(has(complaint(R"("peers": [)", R"("peers": ["10.0.0.1", )"), "no DNS name"));
 }
 
+TEST(CourierOptions, UcxWantsANetworkThatIsSaidToBeTrusted) {
+  const auto carrier = [](const std::string& keys) {
+    return parse_options(replaced(R"("keeper")", keys + R"("keeper")"));
+  };
+  EXPECT_EQ(carrier("")->carrier, CarrierChoice::tls);
+  EXPECT_EQ(carrier(R"("trusted_network": true, )")->carrier, CarrierChoice::automatic);
+  EXPECT_EQ(carrier(R"("trusted_network": true, "carrier": "tls", )")->carrier, CarrierChoice::tls);
+  const auto forced = carrier(R"("trusted_network": true, "carrier": "ucx", )");
+  ASSERT_TRUE(forced.ok()) << forced.error().message;
+  EXPECT_EQ(forced->carrier, CarrierChoice::ucx);
+  EXPECT_EQ(forced->listener.carrier, CarrierChoice::ucx);
+  EXPECT_EQ(forced->routes.at(0).carrier, CarrierChoice::ucx);
+  for (const char* const keys :
+       {R"("carrier": "ucx", )", R"("carrier": "auto", )",
+        R"("carrier": "ucx", "trusted_network": false, )",
+        R"("carrier": "rdma", "trusted_network": true, )", R"("trusted_network": 1, )"}) {
+    EXPECT_EQ(carrier(keys).error().code, Code::invalid_argument) << keys;
+  }
+  EXPECT_NE(carrier(R"("carrier": "ucx", )").error().message.find("say trusted_network"),
+            std::string::npos);
+}
+
 TEST(CourierOptions, FilesLieBesideTheirs) {
   EXPECT_EQ(read_options("/nowhere/courier.json").error().code, Code::not_found);
 }

@@ -4,6 +4,7 @@
 //   counters   answers how many parcels it has sent, received and gone on with
 //   lost       answers how many connections have ended
 //   up         answers how many of its connections to others are up
+//   over-ucx   answers how many of these have UCX move the bytes
 //   mirrored   answers how many copies it has sent
 //   received-bytes  answers how many bytes of parcels have come
 #include <csignal>
@@ -35,6 +36,7 @@ class CourierPeer {
     }
     if (verb == "lost") return std::to_string(courier_->counters().lost_links.load());
     if (verb == "up") return std::to_string(courier_->connections_up());
+    if (verb == "over-ucx") return std::to_string(courier_->connections_up(/*over_ucx=*/true));
     if (verb == "received-bytes") {
       return std::to_string(courier_->counters().received_bytes.load());
     }

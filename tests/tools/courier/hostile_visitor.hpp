@@ -23,7 +23,9 @@ namespace aqua::courier {
 class HostileVisitor : public ::testing::Test {
  protected:
   // What it says may come after the other side has closed.
-  HostileVisitor() { (void)::signal(SIGPIPE, SIG_IGN); }
+  explicit HostileVisitor(const std::string& carrier = "tls") : servers_(20, carrier) {
+    (void)::signal(SIGPIPE, SIG_IGN);
+  }
 
   // As a peer, whose courier this is not.
   [[nodiscard]] Link connect() const {

@@ -41,7 +41,7 @@ TEST_F(CourierMetrics, TellWhatWasCarriedAndWhetherAllConnectionsAreUp) {
   routes.emplace_back("kv", "b.example", 2);
   routes.emplace_back("kv", "c.example", 1);
   routes.emplace_back("", "d.example", 1);
-  routes.back().connected();
+  routes.back().connected(/*over_tls=*/false);
   routes.back().set_behind({2, 4096});
   routes.front().begins_to_send(4096);
   routes.front().has_sent(1024);
@@ -59,6 +59,11 @@ TEST_F(CourierMetrics, TellWhatWasCarriedAndWhetherAllConnectionsAreUp) {
   EXPECT_EQ(http::metric_sum(metrics->body, "aqua_courier_sent_bytes_total"), 4096);
   EXPECT_EQ(http::metric_sum(metrics->body, "aqua_courier_routes"), 4);
   EXPECT_EQ(http::metric_sum(metrics->body, "aqua_courier_routes_up"), 3);
+  EXPECT_EQ(http::metric_sum(metrics->body, "aqua_courier_carriers"), 3);
+  EXPECT_NE(
+      metrics->body.find(R"(aqua_courier_carriers{pool="",peer="d.example",carrier="ucx"} 1)"),
+      std::string::npos)
+      << metrics->body;
   EXPECT_EQ(http::metric_sum(metrics->body, "aqua_courier_mirror_behind_bytes"), 4096);
   EXPECT_EQ(http::metric_sum(metrics->body, "aqua_courier_sending_bytes"), 3072);
   const auto day = std::chrono::system_clock::now() + std::chrono::hours(24);

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "tests/base/temp_dir.hpp"
 #include "tests/keeper/keeper_process.hpp"
@@ -22,8 +23,9 @@ class TwoServers {
  public:
   using Process = std::unique_ptr<PeerProgram>;
 
-  // Couriers of this patience, in seconds.
-  explicit TwoServers(int patience = 20) : patience_(patience) {
+  // Couriers of this patience, in seconds, with this carrier.
+  explicit TwoServers(int patience = 20, std::string carrier = "tls")
+      : patience_(patience), carrier_(std::move(carrier)) {
     for (const std::string name : {"a", "b"}) {
       authority_.issue(name + ".test", path(name + ".pem"), path(name + ".key"));
     }
@@ -115,11 +117,13 @@ class TwoServers {
   void write(const std::string& name, const std::string& what, const std::string& keeper) const {
     std::ofstream(path(name + ".json"))
         << R"({"keeper": ")" << keeper << R"(", "certificate": ")" << name << R"(.pem", "key": ")"
-        << name << R"(.key", "authority": "authority.pem", "patience": )" << patience_ << ", "
-        << what << "}";
+        << name << R"(.key", "authority": "authority.pem", "patience": )" << patience_
+        << R"(, "carrier": ")" << carrier_ << R"(", "trusted_network": )"
+        << (carrier_ == "tls" ? "false" : "true") << ", " << what << "}";
   }
 
   const int patience_;
+  const std::string carrier_;
   testing::TempDir dir_;
   const testing::Authority authority_{dir_ / "authority.pem"};
   mutable KeeperProcess a_, b_;

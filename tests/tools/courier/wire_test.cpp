@@ -21,11 +21,16 @@ Parcel offered() {
           .note = std::string("\0\xff\"", 3)};
 }
 
+UcxPoint reached() {
+  return {{1, 2, 254, 255}, std::string("\0\x7f\xff a", 5)};
+}
+
 TEST(CourierFrames, AreReadAsTheyWereWritten) {
   for (const FrameHead head :
        {FrameHead{FrameKind::words, 1},
         FrameHead{FrameKind::words, static_cast<std::uint32_t>(kMostWords)},
-        FrameHead{FrameKind::bytes, static_cast<std::uint32_t>(kMostBytes)}}) {
+        FrameHead{FrameKind::bytes, static_cast<std::uint32_t>(kMostBytes)},
+        FrameHead{FrameKind::carried, static_cast<std::uint32_t>(kMostCarried)}}) {
     EXPECT_EQ(decode_head(encode(head)).value(), head);
   }
 }
@@ -35,7 +40,8 @@ TEST(CourierFrames, ThatCannotBeAreRefused) {
        {FrameHead{FrameKind::words, 0},
         FrameHead{FrameKind::words, static_cast<std::uint32_t>(kMostWords + 1)},
         FrameHead{FrameKind::bytes, static_cast<std::uint32_t>(kMostBytes + 1)},
-        FrameHead{static_cast<FrameKind>(3), 1}}) {
+        FrameHead{FrameKind::carried, static_cast<std::uint32_t>(kMostCarried + 1)},
+        FrameHead{static_cast<FrameKind>(4), 1}}) {
     EXPECT_EQ(decode_head(encode(head)).error().code, Code::invalid_argument);
   }
 }
@@ -43,8 +49,14 @@ TEST(CourierFrames, ThatCannotBeAreRefused) {
 TEST(CourierMessages, AreReadAsTheyWereWritten) {
   const std::vector<Message> all{
       Hello{.pool = "smollm2", .from = "prefill", .to = "decode", .index = 3},
+      Hello{.pool = "smollm2", .from = "prefill", .to = "decode", .ucx = reached()},
       MirrorHello{},
+      MirrorHello{.ucx = reached()},
       Welcome{},
+      Welcome{reached(), ""},
+      Welcome{{}, "no RDMA device"},
+      Settled{true, ""},
+      Settled{false, "nothing has come"},
       Held{{{1, 2, 3}, {1, 4, 5}}},
       Copy{5, {1, 2, 3}, 1 << 20, {1, 2, 3}},
       Forget{{1, 2, 3}},
@@ -81,6 +93,15 @@ TEST(CourierMessages, AnothersWordsForPeopleStayInALine) {
   }
 }
 
+TEST(CourierMessages, APointOfUcxKeepsItsBytesAndTheLongestGoesIntoAFrame) {
+  EXPECT_EQ(std::get<Welcome>(decode(encode(Welcome{reached(), ""})).value()).ucx, reached());
+  const UcxPoint longest{{}, std::string(kLongestUcxAddress, '\xff')};
+  const std::string words =
+      encode(Hello{.pool = std::string(128, '\\'), .from = "f", .to = "t", .ucx = longest});
+  EXPECT_LE(words.size(), kMostWords);
+  EXPECT_EQ(std::get<Hello>(decode(words).value()).ucx, longest);
+}
+
 TEST(CourierMessages, TheLongestOfferGoesIntoAFrame) {
   Parcel parcel = offered();
   parcel.id = std::string(256, '"');  // which takes two bytes each
@@ -98,6 +119,10 @@ TEST(CourierMessages, ThatCannotBeAreRefused) {
        {std::string("{}"), std::string("["), std::string("{\"say\":\"boo\",\"number\":1}"),
         std::string("{\"say\":\"go\"}"), std::string("{\"say\":\"go\",\"number\":-1}"),
         std::string("{\"say\":\"go\",\"number\":1,\"more\":2}"), std::string(2000, '['),
+        std::string(
+            "{\"say\":\"welcome\",\"why_not\":\"\",\"ucx\":{\"key\":\"00\",\"address\":\"00\"}}"),
+        encode(Welcome{UcxPoint{{}, ""}, ""}),
+        encode(Welcome{UcxPoint{{}, std::string(kLongestUcxAddress + 1, 'a')}, ""}),
         std::string("{\"say\":\"offer\",\"parcel\":4}"), encode(Offer{5, no_segment}),
         encode(Offer{5, no_given}), encode(Offer{0, offered()}), encode(Offer{5, no_bytes})}) {
     const auto read = decode(words);

@@ -12,16 +12,22 @@ namespace aqua::courier {
 Result<News> await_news(Link& link, const std::vector<int>& keeper, int stop,
                         std::chrono::steady_clock::time_point until) {
   using Clock = std::chrono::steady_clock;
-  int patience = link.has_bytes() ? 0 : -1;
-  if (patience != 0 && until != Clock::time_point::max()) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
-    patience = std::max(0, static_cast<int>(left.count()));
-  }
-  std::vector<pollfd> watched{{stop, POLLIN, 0}, {link.descriptor(), POLLIN, 0}};
+  std::vector<pollfd> watched{{stop, POLLIN, 0}, {link.descriptor(), POLLIN, 0}, {-1, POLLIN, 0}};
   for (const int fd : keeper) watched.push_back({fd, POLLIN, 0});
-  (void)::poll(watched.data(), watched.size(), patience);
+  bool carrier_alone = true;  // which has something to do, and no news
+  while (carrier_alone) {
+    AQUA_ASSIGN(watched[2].fd, link.ready_to_wait());
+    int patience = link.has_bytes() ? 0 : -1;
+    if (patience != 0 && until != Clock::time_point::max()) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+      patience = std::max(0, static_cast<int>(left.count()));
+    }
+    const int ready = ::poll(watched.data(), watched.size(), patience);
+    carrier_alone =
+        ready == 1 && watched[2].revents != 0 && !link.has_bytes() && Clock::now() < until;
+  }
   if (watched[0].revents != 0) return Error{Code::cancelled, "courier: stopping"};
-  News news{.keeper = std::any_of(watched.begin() + 2, watched.end(),
+  News news{.keeper = std::any_of(watched.begin() + 3, watched.end(),
                                   [](const pollfd& one) { return one.revents != 0; })};
   if (watched[1].revents != 0 || link.has_bytes()) {
     AQUA_ASSIGN(news.frame, link.receive());

@@ -49,7 +49,8 @@ struct Counters {
   std::atomic<std::uint64_t> resumed{0};  // had come before, over another connection
   std::atomic<std::uint64_t> refused{0};  // parcels and copies that were not taken
   std::atomic<std::uint64_t> lost_links{0};
-  std::atomic<std::uint64_t> links_in{0};  // connections of others that are up now
+  std::atomic<std::uint64_t> links_in{0};      // connections of others that are up now
+  std::atomic<std::uint64_t> ucx_links_in{0};  // of these, where UCX moves the bytes
 };
 
 }  // namespace aqua::courier

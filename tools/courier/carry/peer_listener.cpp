@@ -10,6 +10,7 @@
 #include "base/wake_event.hpp"
 #include "tools/courier/carry/receiver.hpp"
 #include "tools/courier/mirror/mirror_receiver.hpp"
+#include "tools/courier/net/carrier_talk.hpp"
 #include "tools/courier/net/sockets.hpp"
 
 namespace aqua::courier {
@@ -166,16 +167,23 @@ Result<void> PeerListener::serve(UniqueFd socket, Visit& visit, std::string& who
   if (const auto greeted = greet(visit); !greeted.ok()) return refuse(greeted.error());
   // Only the latest connection of a kind counts. `work` begins when all that the one before it had
   // of the keeper's has been given back.
-  const auto serve_claimed = [&](const std::string& kind, const std::string& what, auto keeper_of,
+  const auto serve_claimed = [&](const std::string& kind, const std::string& what,
+                                 const std::optional<UcxPoint>& ucx, auto keeper_of,
                                  const auto& work) -> Result<void> {
     AQUA_TRY(claims_.claim(kind, stop));
     auto received = [&]() -> Result<void> {
       auto keeper = keeper_of();
       if (!keeper.ok()) return refuse(keeper.error());
+      const auto how = welcome(link, options_.carrier, ucx);
+      if (!how.ok())
+        return how.error().code == Code::invalid_argument ? refuse(how.error()) : how.error();
+      const std::uint64_t over_ucx = link.is_over_tls() ? 0 : 1;
       ++counters_.links_in;
-      say_(Event::visitor, concat("connected from ", who, " ", what));
+      counters_.ucx_links_in += over_ucx;
+      say_(Event::visitor, concat("connected from ", who, " ", what, *how));
       auto served = work(*std::move(keeper));
       --counters_.links_in;
+      counters_.ucx_links_in -= over_ucx;
       ++counters_.lost_links;
       if (served.error().code == Code::unavailable) return served;
       if (served.error().code == Code::cancelled && claims_.is_awaited(kind)) {
@@ -193,7 +201,8 @@ Result<void> PeerListener::serve(UniqueFd socket, Visit& visit, std::string& who
       return refuse({Code::permission_denied, "courier: no copies are taken here (listen.copies)"});
     }
     return serve_claimed(
-        concat(link.peer(), "\n"), "with copies", [&] { return KeeperSegments::join(keeper_); },
+        concat(link.peer(), "\n"), "with copies", std::get<MirrorHello>(*hello).ucx,
+        [&] { return KeeperSegments::join(keeper_); },
         [&](KeeperSegments keeper) {
           return MirrorReceiver(link, std::move(keeper), counters_, stop).serve();
         });
@@ -206,7 +215,7 @@ Result<void> PeerListener::serve(UniqueFd socket, Visit& visit, std::string& who
   return serve_claimed(
       concat(link.peer(), "\n", route->pool, "\n", route->from, "\n", route->to, "\n",
              route->index),
-      concat("for ", route->pool),
+      concat("for ", route->pool), route->ucx,
       [&] { return KeeperSide::join(keeper_, route->pool, route->from, ParcelBook::Courier{}); },
       [&](KeeperSide keeper) {
         return Receiver(link, std::move(keeper), *route, counters_, stop).serve();

@@ -32,6 +32,7 @@ struct PeerListenerOptions {
   // the one that has taken longest makes room for the next.
   std::size_t connections = 32;
   std::chrono::seconds patience = Link::kPatience;  // as Link::greeted()
+  CarrierChoice carrier = CarrierChoice::tls;
 };
 
 class PeerListener {

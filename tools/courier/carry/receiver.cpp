@@ -24,7 +24,6 @@ Error out_of_turn(const What&... what) {
 }  // namespace
 
 Result<void> Receiver::serve() {
-  AQUA_TRY(link_.say(Welcome{}));
   for (;;) {
     const bool bytes_are_due = incoming_ && incoming_->segment;
     const auto until = bytes_are_due ? Clock::now() + link_.patience() : Clock::time_point::max();

@@ -21,7 +21,7 @@ namespace aqua::courier {
 
 class Receiver {
  public:
-  // A link whose Hello was heard. The counters outlive it.
+  // A link whose Hello was heard, and answered by Welcome. The counters outlive it.
   Receiver(Link& link, KeeperSide keeper, Hello hello, Counters& counters, int stop)
       : link_(link),
         keeper_(std::move(keeper)),
@@ -29,7 +29,7 @@ class Receiver {
         counters_(counters),
         stop_(stop) {}
 
-  // Says welcome and serves; returns when something goes wrong, with cancelled when it is to stop.
+  // Returns when something goes wrong, with cancelled when it is to stop.
   [[nodiscard]] Result<void> serve();
 
  private:

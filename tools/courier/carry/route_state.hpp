@@ -18,7 +18,8 @@ class RouteState {
  public:
   struct Now {
     std::size_t up = 0;
-    std::string why{};  // of one that is down: what it said last; "" where all are up
+    std::size_t over_ucx = 0;  // of these, where UCX moves the bytes
+    std::string why{};         // of one that is down: what it said last; "" where all are up
   };
   // The pool and the peer tell it apart, with no pool copies for the peer; how many connections
   // there have to be.
@@ -30,7 +31,7 @@ class RouteState {
   [[nodiscard]] std::size_t connections() const noexcept { return connections_; }
   [[nodiscard]] Now now() const {
     const MutexLock lock(mu_);
-    return {up_, up_ == connections_ ? std::string() : why_};
+    return {up_, over_ucx_, up_ == connections_ ? std::string() : why_};
   }
 
   // Notes what the other side lacks of copies.
@@ -57,13 +58,15 @@ class RouteState {
     return left_;
   }
 
-  void connected() {
+  void connected(bool over_tls = true) {
     const MutexLock lock(mu_);
     ++up_;
+    if (!over_tls) ++over_ucx_;
   }
-  void lost() {
+  void lost(bool over_tls = true) {
     const MutexLock lock(mu_);
     --up_;
+    if (!over_tls) --over_ucx_;
   }
   void failed(const std::string& why) {
     const MutexLock lock(mu_);
@@ -77,6 +80,7 @@ class RouteState {
 
   mutable Mutex mu_;
   std::size_t up_ AQUA_GUARDED_BY(mu_) = 0;
+  std::size_t over_ucx_ AQUA_GUARDED_BY(mu_) = 0;
   SegmentSum behind_ AQUA_GUARDED_BY(mu_);
   std::uint64_t left_ AQUA_GUARDED_BY(mu_) = 0;
   std::string why_ AQUA_GUARDED_BY(mu_) = "no connection has been made yet";

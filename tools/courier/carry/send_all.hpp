@@ -23,7 +23,7 @@ namespace aqua::courier {
   state.begins_to_send(bytes.size());
   auto sent = Result<void>();
   while (!bytes.empty()) {
-    const auto part = bytes.first(std::min(bytes.size(), kMostBytes));
+    const auto part = bytes.first(std::min(bytes.size(), link.most_in_a_frame()));
     sent = link.send(part);
     if (!sent.ok()) break;
     counter += part.size();

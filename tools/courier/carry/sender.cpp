@@ -12,6 +12,7 @@
 #include "base/try.hpp"
 #include "tools/courier/carry/await_news.hpp"
 #include "tools/courier/carry/send_all.hpp"
+#include "tools/courier/net/carrier_talk.hpp"
 
 namespace aqua::courier {
 namespace {
@@ -56,8 +57,8 @@ void Sender::run() {
 
 void Sender::lose_link() {
   if (!link_) return;
+  route_state_.lost(link_->is_over_tls());
   link_.reset();
-  route_state_.lost();
   ++counters_.lost_links;
   for (auto& [number, taken] : taken_) {
     // If the other keeper has ended, a taker there may speak under a turn that the next keeper
@@ -89,20 +90,26 @@ Result<void> Sender::serve() {
 
 Result<void> Sender::greet() {
   AQUA_ASSIGN(Link link, Link::connect(identity_, route_.address, route_.peer, stop_));
-  AQUA_TRY(
-      link.say(Hello{.pool = route_.pool, .from = route_.from, .to = route_.to, .index = index_}));
+  CarrierOffer carrier(link, route_.carrier);
+  AQUA_TRY(link.say(Hello{.pool = route_.pool,
+                          .from = route_.from,
+                          .to = route_.to,
+                          .index = index_,
+                          .ucx = carrier.point()}));
   AQUA_ASSIGN(const Link::Frame answer, link.receive());
   if (answer.message) {
     if (const auto* refused = std::get_if<Refused>(&*answer.message)) return sent_away(*refused);
   }
-  if (!answer.message || !std::holds_alternative<Welcome>(*answer.message)) {
+  const auto* welcome = answer.message ? std::get_if<Welcome>(&*answer.message) : nullptr;
+  if (welcome == nullptr) {
     return Error{Code::invalid_argument, "courier: the other side does not say welcome"};
   }
+  AQUA_ASSIGN(const std::string how, carrier.settle(link, *welcome));
   link.greeted(route_.patience);
   link_.emplace(std::move(link));
   retries_.connected();
-  route_state_.connected();
-  say_(Event::connected, concat("connected to ", route_.peer, " at ", route_.address));
+  route_state_.connected(link_->is_over_tls());
+  say_(Event::connected, concat("connected to ", route_.peer, " at ", route_.address, how));
   return {};
 }
 

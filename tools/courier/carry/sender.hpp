@@ -42,6 +42,7 @@ struct Route {
   std::uint32_t parcels = 4;  // on the way over one connection, also those not confirmed
   std::uint32_t connections = 1;
   std::chrono::seconds patience = Link::kPatience;  // as Link::greeted()
+  CarrierChoice carrier = CarrierChoice::tls;
 };
 
 class Sender {

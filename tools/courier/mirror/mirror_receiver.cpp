@@ -49,7 +49,6 @@ Result<void> MirrorReceiver::serve() {
 
 // The last is empty.
 Result<void> MirrorReceiver::say_what_is_held() {
-  AQUA_TRY(link_.say(Welcome{}));
   AQUA_ASSIGN(const auto rows, keeper_.list());
   Held some;
   for (const SegmentStatus& row : rows) {

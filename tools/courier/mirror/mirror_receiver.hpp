@@ -25,11 +25,11 @@ namespace aqua::courier {
 
 class MirrorReceiver {
  public:
-  // A link whose MirrorHello was heard. The counters outlive it.
+  // A link whose MirrorHello was heard, and answered by Welcome. The counters outlive it.
   MirrorReceiver(Link& link, KeeperSegments keeper, Counters& counters, int stop)
       : link_(link), keeper_(std::move(keeper)), counters_(counters), stop_(stop) {}
 
-  // Says welcome and what there is, and serves; returns when something goes wrong, with cancelled
+  // Says what there is, and serves; returns when something goes wrong, with cancelled
   // when it is to stop.
   [[nodiscard]] Result<void> serve();
 

@@ -2,6 +2,7 @@
 #include "tools/courier/mirror/mirror_sender.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -9,6 +10,7 @@
 #include "base/try.hpp"
 #include "tools/courier/carry/await_news.hpp"
 #include "tools/courier/carry/send_all.hpp"
+#include "tools/courier/net/carrier_talk.hpp"
 
 namespace aqua::courier {
 namespace {
@@ -29,8 +31,8 @@ void MirrorSender::run() {
     const auto served = serve();
     if (served.error().code == Code::cancelled) return;
     if (link_) {
+      state_.lost(link_->is_over_tls());
       link_.reset();
-      state_.lost();
       ++counters_.lost_links;
     }
     if (offered_ && keeper_->connected()) (void)let_go_of_offered();
@@ -65,9 +67,10 @@ Result<void> MirrorSender::serve() {
 
 Result<void> MirrorSender::greet() {
   AQUA_ASSIGN(Link link, Link::connect(identity_, mirror_.address, mirror_.peer, stop_));
-  AQUA_TRY(link.say(MirrorHello{}));
+  CarrierOffer carrier(link, mirror_.carrier);
+  AQUA_TRY(link.say(MirrorHello{.ucx = carrier.point()}));
   retry_at_.reset();
-  bool welcome = false;
+  std::optional<std::string> how;  // once it has said welcome
   std::size_t all = 0;
   for (;;) {
     AQUA_ASSIGN(const Link::Frame answer, link.receive());
@@ -75,16 +78,19 @@ Result<void> MirrorSender::greet() {
     if (const auto* refused = std::get_if<Refused>(&*answer.message)) {
       return sent_away(*refused);
     }
-    if (std::holds_alternative<Welcome>(*answer.message) && !std::exchange(welcome, true)) continue;
+    if (const auto* welcome = std::get_if<Welcome>(&*answer.message); welcome && !how) {
+      AQUA_ASSIGN(how, carrier.settle(link, *welcome));
+      continue;
+    }
     const auto* held = std::get_if<Held>(&*answer.message);
-    if (held == nullptr || !welcome || (all += held->all.size()) > kMostOfAll) break;
+    if (held == nullptr || !how || (all += held->all.size()) > kMostOfAll) break;
     plan_->held(held->all);
     if (!held->all.empty()) continue;
     link.greeted(mirror_.patience);
     link_.emplace(std::move(link));
     retries_.connected();
-    state_.connected();
-    say_(Event::connected, concat("connected to ", mirror_.peer, " at ", mirror_.address));
+    state_.connected(link_->is_over_tls());
+    say_(Event::connected, concat("connected to ", mirror_.peer, " at ", mirror_.address, *how));
     return {};
   }
   return Error{Code::invalid_argument, "courier: the other side does not say what it has"};

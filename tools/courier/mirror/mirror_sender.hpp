@@ -27,6 +27,7 @@ struct Mirror {
   std::string peer{};                               // name in the other courier's certificate
   std::string address{};                            // HOST:PORT
   std::chrono::seconds patience = Link::kPatience;  // as Link::greeted()
+  CarrierChoice carrier = CarrierChoice::tls;
 };
 
 class MirrorSender {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Link is a connection to another courier: frames over TLS. Everything has a deadline: all of the
-// greeting, and each time that bytes are awaited or cannot be sent.
+// Link is a connection to another courier: frames over TLS, the bytes of some of which another
+// carrier moves where both sides have agreed on it. Everything has a deadline: all of the greeting,
+// and each time that bytes are awaited or cannot be sent.
 //
 // Threads: one at a time. `stop`, an event, ends every call with cancelled.
 // Errors:  unavailable: the other side is away, or nothing has moved for the patience;
@@ -10,7 +11,7 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,7 +19,9 @@
 
 #include "aqua/result.hpp"
 #include "base/unique_fd.hpp"
+#include "tools/courier/net/carrier.hpp"
 #include "tools/courier/net/mutual_tls.hpp"
+#include "tools/courier/net/tls_stream.hpp"
 #include "tools/courier/wire/frame.hpp"
 #include "tools/courier/wire/messages.hpp"
 
@@ -26,7 +29,7 @@ namespace aqua::courier {
 
 class Link {
  public:
-  static constexpr std::chrono::seconds kGreeting{5};   // for all until greeted()
+  static constexpr std::chrono::seconds kGreeting = TlsStream::kGreeting;
   static constexpr std::chrono::seconds kPatience{20};  // after that, unless options say otherwise
 
   // To "HOST:PORT", where a courier of this name is to be.
@@ -38,43 +41,46 @@ class Link {
 
   // The first messages have been said and heard: from now on each wait may last so long without a
   // byte that moves, and the other side be out of reach.
-  void greeted(std::chrono::seconds patience);
+  void greeted(std::chrono::seconds patience) { stream_->greeted(patience); }
 
-  [[nodiscard]] std::chrono::seconds patience() const noexcept { return patience_; }
+  [[nodiscard]] std::chrono::seconds patience() const noexcept { return stream_->patience(); }
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }  // its name
   // To be polled, unless has_bytes(): some were read already.
-  [[nodiscard]] int descriptor() const noexcept { return socket_.get(); }
-  [[nodiscard]] bool has_bytes() const noexcept;
+  [[nodiscard]] int descriptor() const noexcept { return stream_->descriptor(); }
+  [[nodiscard]] bool has_bytes() const noexcept { return stream_->has_bytes(); }
+  [[nodiscard]] const TlsStream& stream() const noexcept { return *stream_; }
+
+  // Both sides have agreed on it: bytes go over it from now on.
+  void carry_by(std::unique_ptr<Carrier> carrier) { carrier_ = std::move(carrier); }
+  [[nodiscard]] bool is_over_tls() const noexcept { return carrier_ == nullptr; }
+  // As Carrier::ready_to_wait().
+  [[nodiscard]] Result<int> ready_to_wait() { return carrier().ready_to_wait(); }
 
   [[nodiscard]] Result<void> say(const Message& message);
   // Sends the bytes of a parcel or a copy, in as many frames as it takes.
   [[nodiscard]] Result<void> send(std::span<const std::byte> bytes);
+  [[nodiscard]] std::size_t most_in_a_frame() const noexcept { return most_in(kind_of_bytes()); }
   // What comes next: a message, or nothing, where it is bytes, of which `length` are to be read.
   struct Frame {
     std::optional<Message> message{};
     std::size_t length = 0;
   };
   [[nodiscard]] Result<Frame> receive();
+  // All bytes of the frame that was received.
   [[nodiscard]] Result<void> read(std::span<std::byte> into);
 
  private:
-  Link(UniqueFd socket, tls::UniqueSsl ssl, int stop)
-      : socket_(std::move(socket)), ssl_(std::move(ssl)), stop_(stop) {}
-  [[nodiscard]] static Result<Link> over(const MutualTls& identity, UniqueFd socket, int stop);
-  [[nodiscard]] Result<void> shake_hands();
-  template <typename Bytes, typename Move>
-  [[nodiscard]] Result<void> move_all(Bytes bytes, const Move& move);
-  [[nodiscard]] Result<void> write(std::span<const std::byte> bytes);
-  // Until what OpenSSL's `result` asks for is there.
-  [[nodiscard]] Result<void> wait_for(int result);
+  explicit Link(std::unique_ptr<TlsStream> stream) : stream_(std::move(stream)) {}
+  [[nodiscard]] Carrier& carrier() const noexcept {
+    return carrier_ == nullptr ? *stream_ : *carrier_;
+  }
+  [[nodiscard]] FrameKind kind_of_bytes() const noexcept {
+    return carrier_ == nullptr ? FrameKind::bytes : FrameKind::carried;
+  }
 
-  UniqueFd socket_;
-  tls::UniqueSsl ssl_;
-  int stop_;
-  std::chrono::steady_clock::time_point greeting_ends_ =
-      std::chrono::steady_clock::now() + kGreeting;
-  std::chrono::seconds patience_ = kGreeting;
-  std::uint64_t sent_ = 0;  // bytes under the keys that there are
+  std::unique_ptr<TlsStream> stream_;
+  std::unique_ptr<Carrier>
+      carrier_;  // nullptr: the stream. It waits with the stream, and ends first
   std::string peer_;
 };
 

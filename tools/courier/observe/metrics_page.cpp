@@ -62,6 +62,17 @@ std::string metrics_text(const Counters& counters, const RouteStates& routes,
             [](const RouteState& route) { return route.now().up; });
   of_routes("aqua_courier_sending_bytes", "Bytes of what is on its way that are yet to be sent.",
             [](const RouteState& route) { return route.left(); });
+  families.begin("aqua_courier_carriers", "Connections to others that are up, by what moves bytes.",
+                 MetricType::Gauge);
+  for (const RouteState& route : routes) {
+    const RouteState::Now now = route.now();
+    const auto add_of = [&](const char* carrier, std::size_t connections) {
+      families.add(static_cast<double>(connections),
+                   {{"pool", route.pool()}, {"peer", route.peer()}, {"carrier", carrier}});
+    };
+    add_of("tls", now.up - now.over_ucx);
+    add_of("ucx", now.over_ucx);
+  }
   families.begin("aqua_courier_mirror_behind_bytes",
                  "Bytes of segments that another keeper has yet to get copies of.",
                  MetricType::Gauge);
@@ -71,6 +82,8 @@ std::string metrics_text(const Counters& counters, const RouteStates& routes,
   }
   add("aqua_courier_visitors", "Connections of others that are up.", MetricType::Gauge,
       static_cast<double>(counters.links_in.load()));
+  add("aqua_courier_ucx_visitors", "Of these, where UCX moves the bytes.", MetricType::Gauge,
+      static_cast<double>(counters.ucx_links_in.load()));
   add("aqua_courier_certificate_expiry_timestamp_seconds",
       "When our certificate ends, in seconds since 1970.", MetricType::Gauge,
       static_cast<double>(identity.certificate_ends().time_since_epoch().count()));

@@ -14,9 +14,10 @@ Result<FrameHead> decode_head(const FrameHeadBytes& bytes) {
   const auto value = [&](std::size_t i) { return std::to_integer<std::uint32_t>(bytes[i]); };
   const std::uint32_t kind = value(0);
   const std::uint32_t length = (value(1) << 16) | (value(2) << 8) | value(3);
-  const bool known = kind == 1 || kind == 2;
-  const std::size_t most = kind == 1 ? kMostWords : kMostBytes;
-  if (known && length > 0 && length <= most) return FrameHead{static_cast<FrameKind>(kind), length};
+  if (kind >= 1 && kind <= 3) {
+    const FrameHead head{static_cast<FrameKind>(kind), length};
+    if (length > 0 && length <= most_in(head.kind)) return head;
+  }
   return Error{Code::invalid_argument,
                concat("courier: a frame of kind ", kind, " and ", length, " bytes")};
 }

@@ -21,15 +21,27 @@ using keeper_wire::read_number;
 
 constexpr std::size_t kMostSaid = 500;  // bytes of another's words for people
 
+Json with_ucx(Json json, const std::optional<UcxPoint>& ucx) {
+  if (ucx) json["ucx"] = json_of(*ucx);
+  return json;
+}
 Json to_json(const Hello& said) {
-  return {{"say", "hello"},    {"version", said.version}, {"pool", said.pool},
-          {"from", said.from}, {"to", said.to},           {"index", said.index}};
+  return with_ucx({{"say", "hello"},
+                   {"version", said.version},
+                   {"pool", said.pool},
+                   {"from", said.from},
+                   {"to", said.to},
+                   {"index", said.index}},
+                  said.ucx);
 }
 Json to_json(const MirrorHello& said) {
-  return {{"say", "mirror"}, {"version", said.version}};
+  return with_ucx({{"say", "mirror"}, {"version", said.version}}, said.ucx);
 }
-Json to_json(const Welcome& /*said*/) {
-  return {{"say", "welcome"}};
+Json to_json(const Welcome& said) {
+  return with_ucx({{"say", "welcome"}, {"why_not", said.why_not}}, said.ucx);
+}
+Json to_json(const Settled& said) {
+  return {{"say", "settled"}, {"ucx", said.ucx}, {"why_not", said.why_not}};
 }
 Json numbers_of(const Original& original) {
   return {original.keeper, original.number, original.generation};
@@ -80,12 +92,20 @@ Json to_json(const Refused& said) {
           {"message", said.error.message}};
 }
 
+std::optional<UcxPoint> read_ucx(JsonObject& object) {
+  if (!object.has("ucx")) return std::nullopt;
+  auto point = ucx_point_of(*object.take("ucx"));
+  if (!point) object.fail("ucx is not a key and an address");
+  return point;
+}
+
 Hello read_hello(JsonObject& object) {
   Hello said{.version = object.count("version", 1, keeper_wire::kMostCount)};
   said.pool = object.text("pool");
   said.from = object.text("from");
   said.to = object.text("to");
   said.index = object.count("index", 0, keeper_wire::kMostCount);
+  said.ucx = read_ucx(object);
   return said;
 }
 
@@ -151,9 +171,13 @@ Refused read_refused(JsonObject& object) {
 Message read_message(JsonObject& object, const std::string& say) {
   if (say == "hello") return read_hello(object);
   if (say == "mirror") {
-    return MirrorHello{.version = object.count("version", 1, keeper_wire::kMostCount)};
+    const std::uint32_t version = object.count("version", 1, keeper_wire::kMostCount);
+    return MirrorHello{version, read_ucx(object)};
   }
-  if (say == "welcome") return Welcome{};
+  if (say == "welcome") return Welcome{read_ucx(object), in_a_line(object.text("why_not"))};
+  if (say == "settled") {
+    return Settled{object.flag_or("ucx", false), in_a_line(object.text("why_not"))};
+  }
   if (say == "held") return read_held(object);
   if (say == "copy") return read_copy(object);
   if (say == "forget") return Forget{read_original(object)};

@@ -21,6 +21,10 @@
 //        -> Refused                                     no room, or it cannot be taken
 //   Forget                                              the copy is needed no more
 //
+// Bytes go over TLS, unless the one who has connected can do UCX and says so in its Hello, and the
+// other one can as well and says so in its Welcome. Then the former tries to reach the latter over
+// UCX, and says Settled before all else: over UCX where it was answered there.
+//
 // One parcel or copy at a time is between its offer and Landed. Numbers are those of offers, each
 // of which has a new one: an answer to an earlier offer of the same parcel is none to a later one.
 //
@@ -28,6 +32,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -36,10 +41,11 @@
 #include "aqua/handoff/parcel.hpp"
 #include "aqua/result.hpp"
 #include "parcel/parcel_book.hpp"
+#include "tools/courier/wire/ucx_point.hpp"
 
 namespace aqua::courier {
 
-inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::uint32_t kVersion = 4;
 
 // Who connects: parcels of this pool, by this role for that one. A connection takes the place of an
 // earlier one of the same courier and index.
@@ -49,14 +55,24 @@ struct Hello {
   std::string from{};
   std::string to{};
   std::uint32_t index = 0;  // of the connections between these
+  std::optional<UcxPoint> ucx{};
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 struct MirrorHello {
   std::uint32_t version = kVersion;
+  std::optional<UcxPoint> ucx{};
   friend bool operator==(const MirrorHello&, const MirrorHello&) = default;
 };
 struct Welcome {
+  std::optional<UcxPoint> ucx{};
+  std::string why_not{};  // for people: where UCX was offered, and is not taken
   friend bool operator==(const Welcome&, const Welcome&) = default;
+};
+// Over which carrier bytes go from now on.
+struct Settled {
+  bool ucx = false;
+  std::string why_not{};  // for people
+  friend bool operator==(const Settled&, const Settled&) = default;
 };
 // What a segment is called at the server that it is copied from.
 struct Original {
@@ -126,8 +142,8 @@ struct Refused {
   Error error{};
 };
 
-using Message = std::variant<Hello, MirrorHello, Welcome, Held, Copy, Forget, Offer, Withdraw,
-                             CutOff, Go, Stale, Later, Landed, Ended, Refused>;
+using Message = std::variant<Hello, MirrorHello, Welcome, Settled, Held, Copy, Forget, Offer,
+                             Withdraw, CutOff, Go, Stale, Later, Landed, Ended, Refused>;
 
 // Another's words as they go into a line for people: printable ASCII, a '?' for each byte that is
 // none, and at most 500 of them.

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "tests/base/eventually.hpp"
 #include "tests/tools/courier/two_servers.hpp"
@@ -20,6 +21,8 @@ namespace aqua::test {
 
 class Mirrored : public ::testing::Test {
  protected:
+  explicit Mirrored(const std::string& carrier = "tls") : servers_(20, carrier) {}
+
   static std::unique_ptr<keeper::test::Client> client_of(KeeperProcess& keeper) {
     auto client = std::make_unique<keeper::test::Client>(keeper.socket());
     client->say(segment_wire::Join{});

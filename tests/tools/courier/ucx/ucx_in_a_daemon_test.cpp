@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What UCX must not do in a courier, and what happens where it cannot reach the other side.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <future>
+#include <string>
+#include <vector>
+
+#include "tests/tools/courier/link_pair.hpp"
+#include "tools/courier/ucx/ucx_worker.hpp"
+
+namespace aqua::courier {
+namespace {
+
+class UcxInADaemon : public LinkPair {};
+INSTANTIATE_TEST_SUITE_P(Over, UcxInADaemon, ::testing::Values("ucx"));
+
+TEST_P(UcxInADaemon, CatchesNoSignals) {
+  for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGHUP}) {
+    struct sigaction now {};
+    ASSERT_EQ(::sigaction(number, nullptr, &now), 0);
+    Dl_info from{};
+    const bool is_of_a_library =
+        ::dladdr(reinterpret_cast<const void*>(now.sa_handler), &from) != 0;
+    const std::string library = is_of_a_library ? from.dli_fname : "";
+    EXPECT_EQ(library.find("libuc"), std::string::npos) << "signal " << number;
+  }
+}
+
+class UcxUnreached : public LinkPair {
+ protected:
+  void SetUp() override {}
+};
+INSTANTIATE_TEST_SUITE_P(Over, UcxUnreached, ::testing::Values("ucx"));
+
+// The other side's worker has ended by the time that it is to be reached.
+TEST_P(UcxUnreached, FallsBackToTlsAndBothSidesKnowIt) {
+  const UniqueFd listener = listen_at("127.0.0.1:0").value();
+  auto listens = std::async(std::launch::async, [&] {
+    const std::vector<std::string> names{"a.test"};
+    Link link = Link::accept(*b_, accept_next(listener.get(), stop_there_.get()).value(), names,
+                             stop_there_.get())
+                    .value();
+    EXPECT_TRUE(link.receive().ok());
+    const std::string gone =
+        UcxWorker::open(*load_ucx().value(), CarrierChoice::ucx, UcxKey{}).value()->address();
+    EXPECT_TRUE(link.say(Welcome{UcxPoint{{}, gone}, ""}).ok());
+    const auto settled = link.receive();
+    const auto* const said =
+        settled.ok() && settled->message ? std::get_if<Settled>(&*settled->message) : nullptr;
+    EXPECT_TRUE(said != nullptr && !said->ucx && !said->why_not.empty());
+  });
+  Link link = Link::connect(*a_, "127.0.0.1:" + std::to_string(port_of(listener.get())), "b.test",
+                            stop_here_.get())
+                  .value();
+  CarrierOffer offer(link, CarrierChoice::ucx);
+  ASSERT_TRUE(link.say(Hello{.pool = "p", .from = "f", .to = "t", .ucx = offer.point()}).ok());
+  const auto answer = link.receive().value();
+  const auto how = offer.settle(link, std::get<Welcome>(*answer.message));
+  ASSERT_TRUE(how.ok()) << how.error().message;
+  EXPECT_TRUE(how->starts_with(", bytes over TLS: courier: UCX: ")) << *how;
+  EXPECT_TRUE(link.is_over_tls());
+  listens.get();
+}
+
+}  // namespace
+}  // namespace aqua::courier

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/courier/ucx/ucx_carrier.hpp"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/ids.hpp"
+#include "base/try.hpp"
+#include "tools/courier/ucx/ucx_worker.hpp"
+
+namespace aqua::courier {
+namespace {
+
+// By the kernel's word, so that UCX is not loaded in vain.
+bool has_rdma_device() {
+  std::error_code none;
+  std::filesystem::directory_iterator devices("/sys/class/infiniband", none);
+  return !none && devices != std::filesystem::directory_iterator();
+}
+
+class OverUcx final : public UcxCarrier {
+ public:
+  OverUcx(const TlsStream& beside, UcxPoint here, std::unique_ptr<UcxWorker> worker)
+      : beside_(beside), here_(std::move(here)), worker_(std::move(worker)) {}
+
+  [[nodiscard]] const UcxPoint& here() const noexcept override { return here_; }
+
+  Result<void> reach(const UcxPoint& there, std::chrono::milliseconds patience) override {
+    return ended_by(try_to_reach(there, patience));
+  }
+  Result<void> answer(const UcxPoint& there) override { return ended_by(try_to_answer(there)); }
+  Result<void> send(std::span<const std::byte> bytes) override { return ended_by(post(bytes)); }
+  Result<void> read(std::span<std::byte> into) override { return ended_by(fetch(into)); }
+
+  Result<int> ready_to_wait() override {
+    if (worker_ == nullptr) return ended();
+    auto ready = worker_->ready_to_wait();
+    if (!ready.ok()) worker_.reset();
+    return ready;
+  }
+
+ private:
+  static Error ended() { return {Code::unavailable, "courier: UCX: it has ended"}; }
+  // Memory of the caller is good until an error is returned, and no longer.
+  Result<void> ended_by(Result<void> done) {
+    if (!done.ok()) worker_.reset();
+    return done;
+  }
+  Result<void> wait_until(const std::function<Result<bool>()>& done, bool or_readable = false) {
+    return worker_->wait(beside_, beside_.may_wait(), done, or_readable);
+  }
+  // Says to the other side that it can reach this one.
+  Result<void> say_here() {
+    head_ = {there_, 0};
+    return worker_->post(kUcxHere, head_, {});
+  }
+
+  Result<void> try_to_reach(const UcxPoint& there, std::chrono::milliseconds patience) {
+    there_ = there.key;
+    AQUA_TRY(worker_->connect(there.address));
+    AQUA_TRY(say_here());
+    return worker_->wait(beside_, patience, [&]() -> Result<bool> {
+      AQUA_ASSIGN(const bool said, worker_->is_finished());
+      return said && worker_->arrivals().is_met();
+    });
+  }
+
+  Result<void> try_to_answer(const UcxPoint& there) {
+    there_ = there.key;
+    AQUA_TRY(worker_->connect(there.address));
+    bool is_answered = false;
+    return wait_until(
+        [&]() -> Result<bool> {
+          if (beside_.has_bytes()) return true;
+          if (worker_->arrivals().is_met() && !std::exchange(is_answered, true)) {
+            AQUA_TRY(say_here());
+          }
+          AQUA_TRY(worker_->is_finished());
+          return false;
+        },
+        /*or_readable=*/true);
+  }
+
+  Result<void> post(std::span<const std::byte> bytes) {
+    if (worker_ == nullptr) return ended();
+    head_ = {there_, ++sent_};
+    AQUA_TRY(worker_->post(kUcxBytes, head_, bytes));
+    return wait_until([&] { return worker_->is_finished(); });
+  }
+
+  Result<void> fetch(std::span<std::byte> into) {
+    if (worker_ == nullptr) return ended();
+    UcxArrivals& arrivals = worker_->arrivals();
+    AQUA_TRY(wait_until([&]() -> Result<bool> {
+      AQUA_ASSIGN(const bool is_idle, worker_->is_finished());
+      return is_idle && arrivals.waiting().has_value();
+    }));
+    const UcxArrivals::Message& next = *arrivals.waiting();
+    if (next.number != ++received_ || next.length != into.size()) {
+      return Error{Code::invalid_argument, concat("courier: UCX: message ", next.number, " of ",
+                                                  next.length, " bytes, where message ", received_,
+                                                  " of ", into.size(), " was announced")};
+    }
+    AQUA_TRY(worker_->receive(arrivals.take(), into));
+    return wait_until([&] { return worker_->is_finished(); });
+  }
+
+  const TlsStream& beside_;
+  const UcxPoint here_;
+  UcxKey there_{};
+  UcxHead head_{};  // of what is sent
+  std::uint64_t sent_ = 0, received_ = 0;
+  std::unique_ptr<UcxWorker> worker_;  // nullptr: it has ended
+};
+
+}  // namespace
+
+void prepare_ucx(CarrierChoice choice) {
+  const bool wanted =
+      choice == CarrierChoice::ucx || (choice == CarrierChoice::automatic && has_rdma_device());
+  if (wanted) (void)load_ucx();
+}
+
+Result<std::unique_ptr<UcxCarrier>> UcxCarrier::open(const TlsStream& beside,
+                                                     CarrierChoice choice) {
+  if (choice == CarrierChoice::automatic && !has_rdma_device()) {
+    return Error{Code::unavailable, "courier: UCX: no RDMA device"};
+  }
+  AQUA_ASSIGN(const UcxLibrary* const ucx, load_ucx());
+  UcxPoint here{};
+  detail::fill_random(here.key);
+  AQUA_ASSIGN(auto worker, UcxWorker::open(*ucx, choice, here.key));
+  here.address = worker->address();
+  return std::unique_ptr<UcxCarrier>(new OverUcx(beside, std::move(here), std::move(worker)));
+}
+
+}  // namespace aqua::courier
