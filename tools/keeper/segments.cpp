@@ -34,11 +34,15 @@ Result<UniqueFd> make_memory(std::uint64_t bytes) {
 }
 
 // A number that no other keeper here has, and that is above those of the keepers before, if the
-// clock was not put back.
+// clock was not put back: milliseconds since 2020, since the next keeper may be started within the
+// same second. A packet has room for such numbers until 2050.
 std::uint64_t draw_later_than_before() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count();
-  return (static_cast<std::uint64_t>(seconds) << 16) | (std::random_device{}() & 0xffff);
+  constexpr unsigned kRandomBits = 10;
+  constexpr std::chrono::sys_days kSince{std::chrono::year{2020} / 1 / 1};
+  const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::system_clock::now() - kSince);
+  const std::uint64_t random = std::random_device{}() & ((1U << kRandomBits) - 1);
+  return (static_cast<std::uint64_t>(time.count()) << kRandomBits) | random;
 }
 
 // No later process has the same, although a pid is given again.

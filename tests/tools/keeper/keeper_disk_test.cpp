@@ -26,6 +26,19 @@ namespace {
 
 namespace wire = segment_wire;
 
+// By which a mirror tells what an earlier keeper had from what this one has; several are started
+// within a second here.
+TEST_F(KeeperDisk, EachKeeperHasAHigherNumberThanTheOneBefore) {
+  std::uint64_t before = 0;
+  for (int i = 0; i < 12; ++i) {
+    start();
+    const auto number = Client(keeper_.socket()).say(wire::Join{}).name.number;
+    EXPECT_GT(number, before);
+    before = number;
+    keeper_.kill();
+  }
+}
+
 TEST_F(KeeperDisk, WhatIsDurableOutlivesTheKeeperUnderItsName) {
   start();
   SegmentName first, second;
