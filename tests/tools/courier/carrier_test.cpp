@@ -152,6 +152,26 @@ TEST_P(EachCarrier, IsWaitedForTogetherWithMessages) {
   EXPECT_EQ(await_news(*there_, {}, stop_there_.get()).error().code, Code::cancelled);
 }
 
+TEST_P(EachCarrier, IsAvoidedForAWhileWhereItHasCarriedNothing) {
+  CarrierHistory history(CarrierChoice::ucx);
+  history.lost(*here_);
+  EXPECT_FALSE(history.avoids_ucx()) << "it was given nothing";
+  auto sent = std::async(std::launch::async, [&] { return here_->send(random_bytes(1000, 5)); });
+  ASSERT_TRUE(read_all(*there_, 1000).ok());
+  ASSERT_TRUE(sent.get().ok());
+  history.lost(*here_);
+  EXPECT_FALSE(history.avoids_ucx()) << "it has got something through";
+
+  connect(carrier_named(GetParam()), carrier_named(GetParam()));
+  signal_event(stop_here_.get());
+  EXPECT_FALSE(here_->send(Bytes(std::size_t{64} << 20)).ok());
+  history.lost(*here_);
+  EXPECT_EQ(history.avoids_ucx(), GetParam() == "ucx");
+  if (GetParam() == "tls") return;
+  const CarrierOffer offer(*there_, history);
+  EXPECT_FALSE(offer.point()) << "the next connection offers none";
+}
+
 class Agreement : public LinkPair {
  protected:
   void SetUp() override {}

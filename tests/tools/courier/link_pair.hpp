@@ -55,7 +55,7 @@ class LinkPair : public ::testing::TestWithParam<std::string> {
     Link link = Link::connect(*a_, "127.0.0.1:" + std::to_string(port_of(listener.get())), "b.test",
                               stop_here_.get())
                     .value();
-    CarrierOffer offer(link, here);
+    CarrierOffer offer(link, CarrierHistory(here));
     EXPECT_TRUE(link.say(Hello{.pool = "p", .from = "f", .to = "t", .ucx = offer.point()}).ok());
     const auto answer = link.receive().value();
     how_here_ = offer.settle(link, std::get<Welcome>(*answer.message)).value();

@@ -171,26 +171,28 @@ Result<void> PeerListener::serve(UniqueFd socket, Visit& visit, std::string& who
                                  const std::optional<UcxPoint>& ucx, auto keeper_of,
                                  const auto& work) -> Result<void> {
     AQUA_TRY(claims_.claim(kind, stop));
+    const auto end = [&](const Error& why) -> Result<void> {
+      if (why.code == Code::unavailable) return why;
+      if (why.code == Code::cancelled && claims_.is_awaited(kind)) {
+        return refuse({Code::cancelled, concat("courier: another courier of ", who,
+                                               " has taken this connection's place")});
+      }
+      return refuse(why);
+    };
     auto received = [&]() -> Result<void> {
       auto keeper = keeper_of();
       if (!keeper.ok()) return refuse(keeper.error());
       const auto how = welcome(link, options_.carrier, ucx);
-      if (!how.ok())
-        return how.error().code == Code::invalid_argument ? refuse(how.error()) : how.error();
+      if (!how.ok()) return end(how.error());
       const std::uint64_t over_ucx = link.is_over_tls() ? 0 : 1;
       ++counters_.links_in;
       counters_.ucx_links_in += over_ucx;
       say_(Event::visitor, concat("connected from ", who, " ", what, *how));
-      auto served = work(*std::move(keeper));
+      const auto served = work(*std::move(keeper));
       --counters_.links_in;
       counters_.ucx_links_in -= over_ucx;
       ++counters_.lost_links;
-      if (served.error().code == Code::unavailable) return served;
-      if (served.error().code == Code::cancelled && claims_.is_awaited(kind)) {
-        return refuse({Code::cancelled, concat("courier: another courier of ", who,
-                                               " has taken this connection's place")});
-      }
-      return refuse(served.error());
+      return end(served.error());
     }();
     claims_.release(kind);
     return received;

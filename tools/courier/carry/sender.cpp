@@ -12,7 +12,6 @@
 #include "base/try.hpp"
 #include "tools/courier/carry/await_news.hpp"
 #include "tools/courier/carry/send_all.hpp"
-#include "tools/courier/net/carrier_talk.hpp"
 
 namespace aqua::courier {
 namespace {
@@ -58,6 +57,7 @@ void Sender::run() {
 void Sender::lose_link() {
   if (!link_) return;
   route_state_.lost(link_->is_over_tls());
+  carrier_history_.lost(*link_);
   link_.reset();
   ++counters_.lost_links;
   for (auto& [number, taken] : taken_) {
@@ -90,7 +90,7 @@ Result<void> Sender::serve() {
 
 Result<void> Sender::greet() {
   AQUA_ASSIGN(Link link, Link::connect(identity_, route_.address, route_.peer, stop_));
-  CarrierOffer carrier(link, route_.carrier);
+  CarrierOffer carrier(link, carrier_history_);
   AQUA_TRY(link.say(Hello{.pool = route_.pool,
                           .from = route_.from,
                           .to = route_.to,

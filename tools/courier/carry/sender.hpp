@@ -28,6 +28,7 @@
 #include "tools/courier/carry/keeper_side.hpp"
 #include "tools/courier/carry/retries.hpp"
 #include "tools/courier/carry/route_state.hpp"
+#include "tools/courier/net/carrier_talk.hpp"
 #include "tools/courier/net/link.hpp"
 
 namespace aqua::courier {
@@ -107,6 +108,7 @@ class Sender {
   const int stop_;
 
   Retries retries_;
+  CarrierHistory carrier_history_{route_.carrier};
   std::map<std::uint64_t, Taken> taken_;  // before keeper_, which gives them back
   std::optional<KeeperSide> keeper_;
   std::optional<Link> link_;

@@ -10,7 +10,6 @@
 #include "base/try.hpp"
 #include "tools/courier/carry/await_news.hpp"
 #include "tools/courier/carry/send_all.hpp"
-#include "tools/courier/net/carrier_talk.hpp"
 
 namespace aqua::courier {
 namespace {
@@ -32,6 +31,7 @@ void MirrorSender::run() {
     if (served.error().code == Code::cancelled) return;
     if (link_) {
       state_.lost(link_->is_over_tls());
+      carrier_history_.lost(*link_);
       link_.reset();
       ++counters_.lost_links;
     }
@@ -67,7 +67,7 @@ Result<void> MirrorSender::serve() {
 
 Result<void> MirrorSender::greet() {
   AQUA_ASSIGN(Link link, Link::connect(identity_, mirror_.address, mirror_.peer, stop_));
-  CarrierOffer carrier(link, mirror_.carrier);
+  CarrierOffer carrier(link, carrier_history_);
   AQUA_TRY(link.say(MirrorHello{.ucx = carrier.point()}));
   retry_at_.reset();
   std::optional<std::string> how;  // once it has said welcome

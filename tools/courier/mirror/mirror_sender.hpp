@@ -18,6 +18,7 @@
 #include "tools/courier/carry/retries.hpp"
 #include "tools/courier/carry/route_state.hpp"
 #include "tools/courier/mirror/mirror_plan.hpp"
+#include "tools/courier/net/carrier_talk.hpp"
 #include "tools/courier/net/link.hpp"
 
 namespace aqua::courier {
@@ -68,6 +69,7 @@ class MirrorSender {
   const int stop_;
 
   Retries retries_;
+  CarrierHistory carrier_history_{mirror_.carrier};
   std::optional<KeeperSegments> keeper_;
   std::optional<MirrorPlan> plan_;  // of this keeper
   std::optional<Link> link_;

@@ -13,6 +13,7 @@ namespace {
 
 // The rest of the greeting's time is for saying that it was in vain.
 constexpr std::chrono::milliseconds kReach{2000};
+constexpr std::chrono::minutes kAvoided{1};
 constexpr const char* kOverUcx = ", bytes over UCX";
 
 std::string over_tls(const std::string& why) {
@@ -21,9 +22,18 @@ std::string over_tls(const std::string& why) {
 
 }  // namespace
 
-CarrierOffer::CarrierOffer(const Link& link, CarrierChoice choice) : choice_(choice) {
-  if (choice == CarrierChoice::tls) return;
-  auto opened = UcxCarrier::open(link.stream(), choice);
+void CarrierHistory::lost(const Link& link) {
+  if (link.has_carried_in_vain()) until_ = std::chrono::steady_clock::now() + kAvoided;
+}
+
+CarrierOffer::CarrierOffer(const Link& link, const CarrierHistory& history)
+    : choice_(history.choice()) {
+  if (choice_ == CarrierChoice::tls) return;
+  if (history.avoids_ucx()) {
+    why_not_ = "UCX has moved nothing, and is tried again in a minute";
+    return;
+  }
+  auto opened = UcxCarrier::open(link.stream(), choice_);
   if (opened.ok()) {
     ucx_ = *std::move(opened);
   } else {

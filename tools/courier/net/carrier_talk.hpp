@@ -7,6 +7,7 @@
 // Threads: as the link's.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,10 +19,26 @@
 
 namespace aqua::courier {
 
+// What the side that connects remembers from one connection to the next: where UCX was agreed on
+// and has moved nothing of what it was given, bytes go over TLS for a minute.
+class CarrierHistory {
+ public:
+  explicit CarrierHistory(CarrierChoice choice) : choice_(choice) {}
+
+  [[nodiscard]] CarrierChoice choice() const noexcept { return choice_; }
+  [[nodiscard]] bool avoids_ucx() const { return std::chrono::steady_clock::now() < until_; }
+  // A connection ends.
+  void lost(const Link& link);
+
+ private:
+  const CarrierChoice choice_;
+  std::chrono::steady_clock::time_point until_{};
+};
+
 // The side that connects.
 class CarrierOffer {
  public:
-  CarrierOffer(const Link& link, CarrierChoice choice);
+  CarrierOffer(const Link& link, const CarrierHistory& history);
 
   // To be said in Hello.
   [[nodiscard]] std::optional<UcxPoint> point() const;

@@ -90,7 +90,9 @@ Result<void> Link::send(std::span<const std::byte> bytes) {
     const auto part = bytes.first(std::min(bytes.size(), most_in_a_frame()));
     const FrameHead head{kind_of_bytes(), static_cast<std::uint32_t>(part.size())};
     AQUA_TRY(stream_->send(encode(head)));
+    is_tried_ = !is_over_tls();
     AQUA_TRY(carrier().send(part));
+    has_carried_ = true;
     bytes = bytes.subspan(part.size());
   }
   return {};

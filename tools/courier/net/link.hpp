@@ -53,6 +53,8 @@ class Link {
   // Both sides have agreed on it: bytes go over it from now on.
   void carry_by(std::unique_ptr<Carrier> carrier) { carrier_ = std::move(carrier); }
   [[nodiscard]] bool is_over_tls() const noexcept { return carrier_ == nullptr; }
+  // The carrier was given bytes to send, and has got none of them through.
+  [[nodiscard]] bool has_carried_in_vain() const noexcept { return is_tried_ && !has_carried_; }
   // As Carrier::ready_to_wait().
   [[nodiscard]] Result<int> ready_to_wait() { return carrier().ready_to_wait(); }
 
@@ -82,6 +84,7 @@ class Link {
   std::unique_ptr<Carrier>
       carrier_;  // nullptr: the stream. It waits with the stream, and ends first
   std::string peer_;
+  bool is_tried_ = false, has_carried_ = false;  // the carrier, with what is sent
 };
 
 }  // namespace aqua::courier

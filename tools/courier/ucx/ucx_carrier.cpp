@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/courier/ucx/ucx_carrier.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -12,6 +14,9 @@
 
 namespace aqua::courier {
 namespace {
+
+// prepare_ucx() has left UCX out, which may not be loaded once there are other threads.
+std::atomic<bool> is_left_out{false};
 
 // By the kernel's word, so that UCX is not loaded in vain.
 bool has_rdma_device() {
@@ -48,8 +53,8 @@ class OverUcx final : public UcxCarrier {
     if (!done.ok()) worker_.reset();
     return done;
   }
-  Result<void> wait_until(const std::function<Result<bool>()>& done, bool or_readable = false) {
-    return worker_->wait(beside_, beside_.may_wait(), done, or_readable);
+  Result<void> wait_until(const std::function<Result<bool>()>& done) {
+    return worker_->wait(beside_, {.patience = beside_.may_wait()}, done);
   }
   // Says to the other side that it can reach this one.
   Result<void> say_here() {
@@ -61,32 +66,38 @@ class OverUcx final : public UcxCarrier {
     there_ = there.key;
     AQUA_TRY(worker_->connect(there.address));
     AQUA_TRY(say_here());
-    return worker_->wait(beside_, patience, [&]() -> Result<bool> {
-      AQUA_ASSIGN(const bool said, worker_->is_finished());
-      return said && worker_->arrivals().is_met();
-    });
+    return worker_->wait(beside_, {.patience = patience, .is_renewed = false},
+                         [&]() -> Result<bool> {
+                           AQUA_ASSIGN(const bool said, worker_->is_finished());
+                           return said && worker_->arrivals().is_met();
+                         });
   }
 
   Result<void> try_to_answer(const UcxPoint& there) {
     there_ = there.key;
     AQUA_TRY(worker_->connect(there.address));
     bool is_answered = false;
-    return wait_until(
-        [&]() -> Result<bool> {
-          if (beside_.has_bytes()) return true;
-          if (worker_->arrivals().is_met() && !std::exchange(is_answered, true)) {
-            AQUA_TRY(say_here());
-          }
-          AQUA_TRY(worker_->is_finished());
-          return false;
-        },
-        /*or_readable=*/true);
+    return worker_->wait(beside_,
+                         {.patience = beside_.may_wait(), .is_renewed = false, .or_readable = true},
+                         [&]() -> Result<bool> {
+                           if (beside_.has_bytes()) return true;
+                           if (worker_->arrivals().is_met() && !std::exchange(is_answered, true)) {
+                             AQUA_TRY(say_here());
+                           }
+                           AQUA_TRY(worker_->is_finished());
+                           return false;
+                         });
   }
 
   Result<void> post(std::span<const std::byte> bytes) {
     if (worker_ == nullptr) return ended();
+    AQUA_TRY(wait_until([&] { return worker_->is_finished(); }));
+    // UCX registers with an RDMA device what it sends, for writing too, and what is sent is mapped
+    // for reading alone.
+    if (sending_ == nullptr) sending_ = std::make_unique_for_overwrite<std::byte[]>(kMostCarried);
+    std::ranges::copy(bytes, sending_.get());
     head_ = {there_, ++sent_};
-    AQUA_TRY(worker_->post(kUcxBytes, head_, bytes));
+    AQUA_TRY(worker_->post(kUcxBytes, head_, {sending_.get(), bytes.size()}));
     return wait_until([&] { return worker_->is_finished(); });
   }
 
@@ -112,7 +123,8 @@ class OverUcx final : public UcxCarrier {
   UcxKey there_{};
   UcxHead head_{};  // of what is sent
   std::uint64_t sent_ = 0, received_ = 0;
-  std::unique_ptr<UcxWorker> worker_;  // nullptr: it has ended
+  std::unique_ptr<std::byte[]> sending_;  // a copy of what is sent
+  std::unique_ptr<UcxWorker> worker_;     // nullptr: it has ended
 };
 
 }  // namespace
@@ -121,12 +133,16 @@ void prepare_ucx(CarrierChoice choice) {
   const bool wanted =
       choice == CarrierChoice::ucx || (choice == CarrierChoice::automatic && has_rdma_device());
   if (wanted) (void)load_ucx();
+  is_left_out = !wanted;
 }
 
 Result<std::unique_ptr<UcxCarrier>> UcxCarrier::open(const TlsStream& beside,
                                                      CarrierChoice choice) {
   if (choice == CarrierChoice::automatic && !has_rdma_device()) {
     return Error{Code::unavailable, "courier: UCX: no RDMA device"};
+  }
+  if (is_left_out) {
+    return Error{Code::unavailable, "courier: UCX: there was no RDMA device when this one started"};
   }
   AQUA_ASSIGN(const UcxLibrary* const ucx, load_ucx());
   UcxPoint here{};

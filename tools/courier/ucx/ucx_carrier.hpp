@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // UcxCarrier moves bytes by UCX's active messages, each into the buffer that read() was called
-// with. No memory is offered to the other side, and no message is read that does not begin with the
-// key which the other side was told over TLS. What crosses is neither encrypted nor authenticated:
-// the network has to be trusted (docs/operate/courier.md).
+// with. The courier takes none that does not begin with the key which the other side was told over
+// TLS. That guards against mistakes and strays, and not against attackers: UCX's own code acts on
+// what comes to its ports before, and over TCP writes where a packet says. So the network has to be
+// trusted (docs/operate/courier.md).
 //
 //   connects: open() ----- here() over TLS -----> listens: open()
 //             reach() <---- here() over TLS -----          answer()

@@ -17,11 +17,12 @@ constexpr const char* kName = "libucp.so.0";
 
 // What UCX is not to do in a daemon: catch signals, hook the memory functions of the program, write
 // to stdout, or serve a file system. Settings that an operator has made stay.
-constexpr std::array<std::pair<const char*, const char*>, 8> kSettings{{
+constexpr std::array<std::pair<const char*, const char*>, 9> kSettings{{
     {"UCX_HANDLE_ERRORS", "none"},
     {"UCX_ERROR_SIGNALS", ""},
     {"UCX_DEBUG_SIGNO", "0"},  // SIGHUP otherwise, by which a courier reads its certificates again
     {"UCX_MEM_EVENTS", "no"},
+    {"UCX_KEEPALIVE_INTERVAL", "inf"},  // would count as progress; the connection of TLS is watched
     {"UCX_VFS_ENABLE", "no"},
     {"UCX_WARN_UNUSED_ENV_VARS", "no"},
     {"UCX_LOG_FILE", "stderr"},

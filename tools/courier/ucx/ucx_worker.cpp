@@ -116,36 +116,36 @@ Result<bool> UcxWorker::progress() {
   return moved && arrivals_.strange() == strange;
 }
 
-Result<void> UcxWorker::wait(const TlsStream& beside, std::chrono::milliseconds patience,
-                             const std::function<Result<bool>()>& done, bool or_readable) {
-  auto until = Clock::now() + patience;
+Result<void> UcxWorker::wait(const TlsStream& beside, const Waiting& waiting,
+                             const std::function<Result<bool>()>& done) {
+  auto until = Clock::now() + waiting.patience;
   for (;;) {
     for (int turn = 0; turn < kTurns; ++turn) {
       AQUA_ASSIGN(const bool moved, progress());
       AQUA_ASSIGN(const bool is_done, done());
       if (is_done) return {};
       if (!moved) break;
-      until = Clock::now() + patience;
+      if (waiting.is_renewed) until = Clock::now() + waiting.patience;
+    }
+    if (Clock::now() >= until) {
+      return Error{Code::unavailable, "courier: nothing has moved over UCX for too long"};
     }
     const ucs_status_t armed = ucx_.worker_arm(worker_);
     if (armed != UCS_OK && armed != UCS_ERR_BUSY) return ucx_.error("waiting", armed);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
-    const short readable = or_readable ? POLLIN : 0;
+    const short readable = waiting.or_readable ? POLLIN : 0;
     std::array<pollfd, 3> watched{
         {{beside.stop(), POLLIN, 0},
          {beside.descriptor(), static_cast<short>(POLLRDHUP | readable), 0},
          {wakeup_, POLLIN, 0}}};
     // UCX_ERR_BUSY: there is something to do already.
-    const int ready = ::poll(
+    (void)::poll(
         watched.data(), watched.size(),
         armed == UCS_ERR_BUSY ? 0 : static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
     if (watched[0].revents != 0) return Error{Code::cancelled, "courier: stopping"};
     if ((watched[1].revents & readable) != 0) return {};
     if (watched[1].revents != 0) {
       return Error{Code::unavailable, "courier: the other side has closed"};
-    }
-    if (ready == 0 && Clock::now() >= until) {
-      return Error{Code::unavailable, "courier: nothing has moved over UCX for too long"};
     }
   }
 }
@@ -157,7 +157,9 @@ Result<int> UcxWorker::ready_to_wait() {
     if (armed == UCS_OK) break;
     if (armed != UCS_ERR_BUSY) return ucx_.error("waiting", armed);
   }
-  return wakeup_;  // which is readable where it could not be armed
+  // Where it could not be armed nothing may signal it. Each message is announced over TLS, which
+  // does.
+  return wakeup_;
 }
 
 void UcxWorker::release_waiting() {
@@ -179,8 +181,9 @@ void UcxWorker::close() {
     const auto is_going_on = [&](void* request) {
       return request != nullptr && ucx_.request_check_status(request) == UCS_INPROGRESS;
     };
+    pollfd wakeup{wakeup_, POLLIN, 0};
     while ((is_going_on(closing) || is_going_on(begun_)) && Clock::now() < until) {
-      (void)ucx_.worker_progress(worker_);
+      if (ucx_.worker_progress(worker_) == 0) (void)::poll(&wakeup, 1, /*timeout=*/1);
     }
     release_waiting();
     if (closing != nullptr) ucx_.request_free(closing);

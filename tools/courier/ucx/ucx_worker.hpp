@@ -44,12 +44,16 @@ class UcxWorker {
   // What was begun has ended, well or not.
   [[nodiscard]] Result<bool> is_finished();
 
-  // Makes progress until `done` holds, or the stream has something to be read, where `or_readable`.
-  //   unavailable  nothing has moved for `patience`, the endpoint or the stream has ended
+  struct Waiting {
+    std::chrono::milliseconds patience{};
+    bool is_renewed = true;    // the patience, by each thing that moves; else it is for all
+    bool or_readable = false;  // until the stream has something to be read, too
+  };
+  // Makes progress until `done` holds.
+  //   unavailable  the patience is over, the endpoint or the stream has ended
   //   cancelled    the stream's stop event
-  [[nodiscard]] Result<void> wait(const TlsStream& beside, std::chrono::milliseconds patience,
-                                  const std::function<Result<bool>()>& done,
-                                  bool or_readable = false);
+  [[nodiscard]] Result<void> wait(const TlsStream& beside, const Waiting& waiting,
+                                  const std::function<Result<bool>()>& done);
   // As Carrier::ready_to_wait().
   [[nodiscard]] Result<int> ready_to_wait();
   // Ends all that was begun: from now on UCX reads and writes no memory of others.

@@ -35,9 +35,10 @@ class Hand {
     there_ = there;
     ASSERT_TRUE(worker_->connect(there_.address).ok());
     send(kUcxHere, there_.key, 0, {});
-    ASSERT_TRUE(
-        worker_->wait(beside_, 5s, [&]() -> Result<bool> { return worker_->arrivals().is_met(); })
-            .ok());
+    ASSERT_TRUE(worker_
+                    ->wait(beside_, {.patience = 5s},
+                           [&]() -> Result<bool> { return worker_->arrivals().is_met(); })
+                    .ok());
   }
   [[nodiscard]] const UcxKey& key() const { return there_.key; }
   // Until UCX has done with it, or the other side with this one.
@@ -45,7 +46,7 @@ class Hand {
             std::span<const std::byte> bytes) {
     head_ = {key, number};
     ASSERT_TRUE(worker_->post(id, head_, bytes).ok());
-    (void)worker_->wait(beside_, 20s, [&] { return worker_->is_finished(); });
+    (void)worker_->wait(beside_, {.patience = 20s}, [&] { return worker_->is_finished(); });
   }
   // Begins to, and leaves it there.
   void begin_to_send(std::uint64_t number, std::span<const std::byte> bytes) {
@@ -102,6 +103,7 @@ class HostileByUcx : public HostileVisitor {
     if (welcome != nullptr && welcome->ucx) hand_->reach(*welcome->ucx);
     EXPECT_TRUE(link.say(Settled{true, ""}).ok());
     link.carry_by(std::make_unique<Misdeed>(hand_, std::move(commit)));
+    link.greeted(60s);  // what ends it is the courier's doing
     return link;
   }
   // Has a parcel of these bytes let in, and sends them.
@@ -170,7 +172,7 @@ TEST_P(DroppedByUcx, IsNotReadAndTheParcelLands) {
 struct Ending {
   const char* name;
   Misdeed::Commit commit;
-  const char* words;  // in the refusal; "": the other side has heard that it is gone
+  const char* words;  // in the refusal; "": it closes, having heard that the endpoint is gone
 };
 void PrintTo(const Ending& ending, std::ostream* out) {
   *out << ending.name;
@@ -215,8 +217,11 @@ TEST_P(EndedByUcx, IsNamedAndNothingOfItIsKept) {
     const auto decode = servers_.decode(2);
     Link link = greeted(GetParam().commit);
     give(link, stamped(100));
+    const auto given = std::chrono::steady_clock::now();
     const Message answer = heard(link);
     const auto* const refused = std::get_if<Refused>(&answer);
+    EXPECT_LT(std::chrono::steady_clock::now() - given, Link::kPatience)
+        << "it has heard of it, and not waited until its patience was over";
     if (*GetParam().words != '\0') {
       ASSERT_NE(refused, nullptr);
       EXPECT_EQ(refused->error.code, Code::invalid_argument);
