@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -17,13 +15,6 @@ namespace {
 
 // prepare_ucx() has left UCX out, which may not be loaded once there are other threads.
 std::atomic<bool> is_left_out{false};
-
-// By the kernel's word, so that UCX is not loaded in vain.
-bool has_rdma_device() {
-  std::error_code none;
-  std::filesystem::directory_iterator devices("/sys/class/infiniband", none);
-  return !none && devices != std::filesystem::directory_iterator();
-}
 
 class OverUcx final : public UcxCarrier {
  public:
@@ -147,7 +138,7 @@ Result<std::unique_ptr<UcxCarrier>> UcxCarrier::open(const TlsStream& beside,
   AQUA_ASSIGN(const UcxLibrary* const ucx, load_ucx());
   UcxPoint here{};
   detail::fill_random(here.key);
-  AQUA_ASSIGN(auto worker, UcxWorker::open(*ucx, choice, here.key));
+  AQUA_ASSIGN(auto worker, UcxWorker::open(*ucx, here.key));
   here.address = worker->address();
   return std::unique_ptr<UcxCarrier>(new OverUcx(beside, std::move(here), std::move(worker)));
 }

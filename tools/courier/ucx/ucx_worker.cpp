@@ -18,13 +18,15 @@ using Clock = std::chrono::steady_clock;
 constexpr int kTurns = 64;  // of progress, before the stop event is looked at
 constexpr std::chrono::seconds kClosing{1};
 
-Result<ucp_context_h> open_context(const UcxLibrary& ucx, CarrierChoice choice) {
+Result<ucp_context_h> open_context(const UcxLibrary& ucx) {
   ucp_config_t* config = nullptr;
   ucs_status_t status = ucx.config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) return ucx.error("its settings", status);
-  // "ib" stands for all RDMA transports, RoCE's as well.
-  const bool rdma_alone = choice == CarrierChoice::automatic;
-  status = ucx.config_modify(config, "TLS", rdma_alone ? "ib" : "ib,tcp");
+  // "ib" stands for all RDMA transports, RoCE's as well. Over TCP UCX 1.13.1 aborts the process
+  // when the other side ends in the middle of what it sends without a copy.
+  const bool over_rdma = has_rdma_device();
+  status = ucx.config_modify(config, "TLS", over_rdma ? "ib" : "tcp");
+  if (status == UCS_OK && !over_rdma) status = ucx.config_modify(config, "ZCOPY_THRESH", "inf");
   ucp_context_h context = nullptr;
   if (status == UCS_OK) {
     ucp_params_t params{};
@@ -35,15 +37,14 @@ Result<ucp_context_h> open_context(const UcxLibrary& ucx, CarrierChoice choice) 
   }
   ucx.config_release(config);
   if (status == UCS_OK) return context;
-  return ucx.error(rdma_alone ? "no RDMA device" : "no network device", status);
+  return ucx.error(over_rdma ? "no RDMA device" : "no network device", status);
 }
 
 }  // namespace
 
-Result<std::unique_ptr<UcxWorker>> UcxWorker::open(const UcxLibrary& ucx, CarrierChoice choice,
-                                                   const UcxKey& key) {
+Result<std::unique_ptr<UcxWorker>> UcxWorker::open(const UcxLibrary& ucx, const UcxKey& key) {
   std::unique_ptr<UcxWorker> opened(new UcxWorker(ucx, key));
-  AQUA_ASSIGN(opened->context_, open_context(ucx, choice));
+  AQUA_ASSIGN(opened->context_, open_context(ucx));
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   params.thread_mode = UCS_THREAD_MODE_SERIALIZED;

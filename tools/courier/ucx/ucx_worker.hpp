@@ -23,9 +23,8 @@ namespace aqua::courier {
 
 class UcxWorker {
  public:
-  // unavailable: UCX has no such device.
+  // Over RDMA where this server has a device for it, else over TCP. unavailable: UCX's words.
   [[nodiscard]] static Result<std::unique_ptr<UcxWorker>> open(const UcxLibrary& ucx,
-                                                               CarrierChoice choice,
                                                                const UcxKey& key);
   ~UcxWorker() { close(); }
   UcxWorker(const UcxWorker&) = delete;

@@ -16,57 +16,13 @@
 
 #include "base/xxh3.hpp"
 #include "tests/tools/courier/hostile_visitor.hpp"
-#include "tools/courier/ucx/ucx_worker.hpp"
+#include "tests/tools/courier/ucx/hand.hpp"
 
 namespace aqua::courier {
 namespace {
 
 using namespace std::chrono_literals;
 using Bytes = std::vector<std::byte>;
-
-// An end of UCX in the hands of who does as he likes.
-class Hand {
- public:
-  Hand(const Link& link, const UcxPoint& there)
-      : beside_(link.stream()), there_(there), worker_(open()) {}
-
-  [[nodiscard]] UcxPoint here() const { return {kKey, worker_->address()}; }
-  void reach(const UcxPoint& there) {
-    there_ = there;
-    ASSERT_TRUE(worker_->connect(there_.address).ok());
-    send(kUcxHere, there_.key, 0, {});
-    ASSERT_TRUE(worker_
-                    ->wait(beside_, {.patience = 5s},
-                           [&]() -> Result<bool> { return worker_->arrivals().is_met(); })
-                    .ok());
-  }
-  [[nodiscard]] const UcxKey& key() const { return there_.key; }
-  // Until UCX has done with it, or the other side with this one.
-  void send(unsigned id, const UcxKey& key, std::uint64_t number,
-            std::span<const std::byte> bytes) {
-    head_ = {key, number};
-    ASSERT_TRUE(worker_->post(id, head_, bytes).ok());
-    (void)worker_->wait(beside_, {.patience = 20s}, [&] { return worker_->is_finished(); });
-  }
-  // Begins to, and leaves it there.
-  void begin_to_send(std::uint64_t number, std::span<const std::byte> bytes) {
-    head_ = {there_.key, number};
-    ASSERT_TRUE(worker_->post(kUcxBytes, head_, bytes).ok());
-    (void)worker_->ready_to_wait();
-  }
-  void close() { worker_.reset(); }
-
- private:
-  static constexpr UcxKey kKey{7};
-  static std::unique_ptr<UcxWorker> open() {
-    return UcxWorker::open(*load_ucx().value(), CarrierChoice::ucx, kKey).value();
-  }
-
-  const TlsStream& beside_;
-  UcxPoint there_;
-  UcxHead head_{};
-  std::unique_ptr<UcxWorker> worker_;
-};
 
 // Moves the bytes of a frame, which the link has announced, as this says.
 class Misdeed final : public Carrier {

@@ -44,7 +44,7 @@ class UcxUnreached : public LinkPair {
                                stop_there_.get())
                       .value();
       EXPECT_TRUE(link.receive().ok());
-      auto worker = UcxWorker::open(*load_ucx().value(), CarrierChoice::ucx, UcxKey{}).value();
+      auto worker = UcxWorker::open(*load_ucx().value(), UcxKey{}).value();
       const std::string address = worker->address();
       if (state == Worker::has_ended) worker.reset();
       EXPECT_TRUE(link.say(Welcome{UcxPoint{{}, address}, ""}).ok());
