@@ -9,6 +9,7 @@
 #include "base/ids.hpp"
 #include "base/try.hpp"
 #include "tools/courier/ucx/ucx_worker.hpp"
+#include "tools/courier/wire/frame.hpp"
 
 namespace aqua::courier {
 namespace {
