@@ -5,6 +5,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -47,10 +48,13 @@ class Hand {
   void begin_to_send(std::uint64_t number, std::span<const std::byte> bytes) {
     head_ = {there_.key, number};
     ASSERT_TRUE(worker_->post(kUcxBytes, head_, bytes).ok());
-    (void)worker_->ready_to_wait();
+    news_ = worker_->ready_to_wait().value();
   }
-  // Takes a step, or several.
-  void go_on() { (void)worker_->ready_to_wait(); }
+  // Until the other side has said something since, which is left unread.
+  void wait_for_news() const {
+    pollfd news{news_, POLLIN, 0};
+    ASSERT_EQ(::poll(&news, 1, /*timeout=*/60'000), 1);
+  }
   void close() { worker_.reset(); }
 
  private:
@@ -63,6 +67,7 @@ class Hand {
   UcxPoint there_;
   UcxHead head_{};
   std::unique_ptr<UcxWorker> worker_;
+  int news_ = -1;
 };
 
 }  // namespace aqua::courier
