@@ -125,7 +125,7 @@ void prepare_ucx(CarrierChoice choice) {
   const bool wanted =
       choice == CarrierChoice::ucx || (choice == CarrierChoice::automatic && has_rdma_device());
   if (wanted) (void)load_ucx();
-  is_left_out = !wanted;
+  is_left_out = choice == CarrierChoice::automatic && !wanted;
 }
 
 Result<std::unique_ptr<UcxCarrier>> UcxCarrier::open(const TlsStream& beside,
@@ -133,7 +133,7 @@ Result<std::unique_ptr<UcxCarrier>> UcxCarrier::open(const TlsStream& beside,
   if (choice == CarrierChoice::automatic && !has_rdma_device()) {
     return Error{Code::unavailable, "courier: UCX: no RDMA device"};
   }
-  if (is_left_out) {
+  if (choice == CarrierChoice::automatic && is_left_out) {
     return Error{Code::unavailable, "courier: UCX: there was no RDMA device when this one started"};
   }
   AQUA_ASSIGN(const UcxLibrary* const ucx, load_ucx());
