@@ -40,21 +40,31 @@ class LinkPair : public ::testing::TestWithParam<std::string> {
     ASSERT_EQ(there_->is_over_tls(), GetParam() == "tls") << how_there_;
   }
 
-  // `here` connects, `there` listens.
-  void connect(CarrierChoice here, CarrierChoice there) {
-    const UniqueFd listener = listen_at("127.0.0.1:0").value();
-    auto accepted = std::async(std::launch::async, [&] {
-      const std::vector<std::string> names{"a.test"};
-      Link link = Link::accept(*b_, accept_next(listener.get(), stop_there_.get()).value(), names,
-                               stop_there_.get())
-                      .value();
+  // Both ends of a connection, before anything is said.
+  Link accept() {
+    const std::vector<std::string> names{"a.test"};
+    return Link::accept(*b_, accept_next(listener_.get(), stop_there_.get()).value(), names,
+                        stop_there_.get())
+        .value();
+  }
+  Link connect() {
+    return Link::connect(*a_, "127.0.0.1:" + std::to_string(port_of(listener_.get())), "b.test",
+                         stop_here_.get())
+        .value();
+  }
+  // Accepts who connects and agrees with him: `there`, once it has ended.
+  std::future<void> begin_to_accept(CarrierChoice choice) {
+    return std::async(std::launch::async, [this, choice] {
+      Link link = accept();
       const auto hello = link.receive().value();
-      how_there_ = welcome(link, there, std::get<Hello>(*hello.message).ucx).value();
+      how_there_ = welcome(link, choice, std::get<Hello>(*hello.message).ucx).value();
       there_.emplace(std::move(link));
     });
-    Link link = Link::connect(*a_, "127.0.0.1:" + std::to_string(port_of(listener.get())), "b.test",
-                              stop_here_.get())
-                    .value();
+  }
+  // `here` connects, `there` listens.
+  void connect(CarrierChoice here, CarrierChoice there) {
+    auto accepted = begin_to_accept(there);
+    Link link = connect();
     CarrierOffer offer(link, CarrierHistory(here));
     EXPECT_TRUE(link.say(Hello{.pool = "p", .from = "f", .to = "t", .ucx = offer.point()}).ok());
     const auto answer = link.receive().value();
@@ -74,6 +84,7 @@ class LinkPair : public ::testing::TestWithParam<std::string> {
   const testing::Authority authority_{dir_ / "authority.pem"};
   const std::unique_ptr<MutualTls> a_ = identity("a.test"), b_ = identity("b.test");
   const UniqueFd stop_here_ = make_wake_event().value(), stop_there_ = make_wake_event().value();
+  const UniqueFd listener_ = listen_at("127.0.0.1:0").value();
   std::optional<Link> here_, there_;
   std::string how_here_, how_there_;
 };

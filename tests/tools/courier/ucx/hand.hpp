@@ -19,8 +19,7 @@ namespace aqua::courier {
 
 class Hand {
  public:
-  Hand(const Link& link, const UcxPoint& there)
-      : beside_(link.stream()), there_(there), worker_(open()) {}
+  explicit Hand(const Link& link) : beside_(link.stream()), worker_(open()) {}
 
   [[nodiscard]] UcxPoint here() const { return {kKey, worker_->address()}; }
   void reach(const UcxPoint& there) {
@@ -56,6 +55,8 @@ class Hand {
     pollfd news{news_, POLLIN, 0};
     ASSERT_EQ(::poll(&news, 1, /*timeout=*/60'000), 1);
   }
+  // Takes steps, as many as can be taken at once.
+  void go_on() { (void)worker_->ready_to_wait(); }
   void close() { worker_.reset(); }
 
  private:

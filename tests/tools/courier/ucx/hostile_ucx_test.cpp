@@ -46,17 +46,22 @@ class HostileByUcx : public HostileVisitor {
  protected:
   HostileByUcx() : HostileVisitor("ucx") {}
 
+  // Offers UCX, and is told where the courier is reached by it.
+  void agree(Link& link) {
+    hand_ = std::make_shared<Hand>(link);
+    Hello hello{.pool = "carried", .from = "prefill", .to = "decode", .index = 9};
+    hello.ucx = hand_->here();
+    ASSERT_TRUE(link.say(hello).ok());
+    const Message answer = heard(link);
+    const auto* const welcome = std::get_if<Welcome>(&answer);
+    ASSERT_TRUE(welcome != nullptr && welcome->ucx);
+    courier_ = *welcome->ucx;
+  }
   // Greeted, over UCX as that says.
   [[nodiscard]] Link greeted(Misdeed::Commit commit) {
     Link link = connect();
-    hand_ = std::make_shared<Hand>(link, UcxPoint{});
-    Hello hello{.pool = "carried", .from = "prefill", .to = "decode", .index = 9};
-    hello.ucx = hand_->here();
-    EXPECT_TRUE(link.say(hello).ok());
-    const Message answer = heard(link);
-    const auto* const welcome = std::get_if<Welcome>(&answer);
-    EXPECT_TRUE(welcome != nullptr && welcome->ucx);
-    if (welcome != nullptr && welcome->ucx) hand_->reach(*welcome->ucx);
+    agree(link);
+    hand_->reach(courier_);
     EXPECT_TRUE(link.say(Settled{true, ""}).ok());
     link.carry_by(std::make_unique<Misdeed>(hand_, std::move(commit)));
     link.greeted(60s);  // what ends it is the courier's doing
@@ -72,6 +77,7 @@ class HostileByUcx : public HostileVisitor {
   }
 
   std::shared_ptr<Hand> hand_;
+  UcxPoint courier_;
 };
 
 Bytes stamped(std::size_t size) {
@@ -224,13 +230,7 @@ TEST_F(HostileByUcx, BytesOverTlsWhereUcxWasAgreedOnEndTheConnection) {
 
 TEST_F(HostileByUcx, WhoNeverSettlesWhatItOfferedIsSentAway) {
   Link link = connect();
-  Hand hand(link, UcxPoint{});
-  EXPECT_TRUE(
-      link
-          .say(Hello{
-              .pool = "carried", .from = "prefill", .to = "decode", .index = 9, .ucx = hand.here()})
-          .ok());
-  EXPECT_TRUE(std::holds_alternative<Welcome>(heard(link)));
+  agree(link);
   EXPECT_TRUE(link.say(offer(1, 100)).ok());
   EXPECT_EQ(code_of(heard(link)), "invalid_argument");
   all_is_well();
@@ -239,13 +239,7 @@ TEST_F(HostileByUcx, WhoNeverSettlesWhatItOfferedIsSentAway) {
 TEST_F(HostileByUcx, WhoSaysItCouldNotReachUsIsServedOverTls) {
   const auto decode = servers_.decode(2);
   Link link = connect();
-  Hand hand(link, UcxPoint{});
-  EXPECT_TRUE(
-      link
-          .say(Hello{
-              .pool = "carried", .from = "prefill", .to = "decode", .index = 9, .ucx = hand.here()})
-          .ok());
-  EXPECT_TRUE(std::holds_alternative<Welcome>(heard(link)));
+  agree(link);
   EXPECT_TRUE(link.say(Settled{false, "a firewall"}).ok());
   give(link, stamped(100'000));
   EXPECT_TRUE(std::holds_alternative<Landed>(heard(link)));

@@ -37,12 +37,8 @@ class UcxUnreached : public LinkPair {
   void SetUp() override {}
   // What the side that connects says of the carrier.
   Result<std::string> settled_with(Worker state) {
-    const UniqueFd listener = listen_at("127.0.0.1:0").value();
     auto listens = std::async(std::launch::async, [&] {
-      const std::vector<std::string> names{"a.test"};
-      Link link = Link::accept(*b_, accept_next(listener.get(), stop_there_.get()).value(), names,
-                               stop_there_.get())
-                      .value();
+      Link link = accept();
       EXPECT_TRUE(link.receive().ok());
       auto worker = UcxWorker::open(*load_ucx().value(), UcxKey{}).value();
       const std::string address = worker->address();
@@ -53,9 +49,7 @@ class UcxUnreached : public LinkPair {
           settled.ok() && settled->message ? std::get_if<Settled>(&*settled->message) : nullptr;
       EXPECT_TRUE(said != nullptr && !said->ucx && !said->why_not.empty());
     });
-    Link link = Link::connect(*a_, "127.0.0.1:" + std::to_string(port_of(listener.get())), "b.test",
-                              stop_here_.get())
-                    .value();
+    Link link = connect();
     CarrierOffer offer(link, CarrierHistory(CarrierChoice::ucx));
     EXPECT_TRUE(link.say(Hello{.pool = "p", .from = "f", .to = "t", .ucx = offer.point()}).ok());
     const auto answer = link.receive().value();
