@@ -32,13 +32,7 @@ bool same_digest(const Digest& a, const Digest& b) noexcept {
 
 std::optional<Digest> parse_digest(std::string_view text) {
   Digest digest{};
-  if (text.size() != 2 * digest.size()) return std::nullopt;
-  for (std::size_t i = 0; i < digest.size(); ++i) {
-    const int high = hex_value(text[2 * i]), low = hex_value(text[2 * i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    digest[i] = static_cast<std::uint8_t>(high * 16 + low);
-  }
-  return digest;
+  return from_hex(text, digest) ? std::optional(digest) : std::nullopt;
 }
 
 }  // namespace aqua::access

@@ -2,9 +2,11 @@
 // Bytes as hexadecimal digits, in lower case.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace aqua {
 
@@ -23,6 +25,18 @@ namespace aqua {
 [[nodiscard]] constexpr int hex_value(char digit) noexcept {
   if (digit >= '0' && digit <= '9') return digit - '0';
   return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+}
+
+// False: they are not two digits for each byte of `into`, which is of no use then.
+[[nodiscard]] constexpr bool from_hex(std::string_view digits,
+                                      std::span<std::uint8_t> into) noexcept {
+  if (digits.size() != 2 * into.size()) return false;
+  for (std::size_t i = 0; i < into.size(); ++i) {
+    const int high = hex_value(digits[2 * i]), low = hex_value(digits[2 * i + 1]);
+    if (high < 0 || low < 0) return false;
+    into[i] = static_cast<std::uint8_t>(16 * high + low);
+  }
+  return true;
 }
 
 }  // namespace aqua

@@ -56,12 +56,7 @@ std::optional<LoggedSegment> segment_of(std::string_view key, std::uint64_t byte
   name.number = take_key_number(rest);
   name.generation = take_key_number(rest);
   const std::size_t digits = 2 * name.digest.size();
-  if (rest.size() < digits) return std::nullopt;
-  for (std::size_t i = 0; i < name.digest.size(); ++i) {
-    const int high = hex_value(rest[2 * i]), low = hex_value(rest[2 * i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    name.digest[i] = static_cast<std::uint8_t>(high * 16 + low);
-  }
+  if (!from_hex(rest.substr(0, digits), name.digest)) return std::nullopt;
   rest.remove_prefix(digits);
   if (rest.starts_with(kCopy)) segment.copy_of = take_origin(rest.substr(kCopy.size()));
   // A number with zeroes before it, say, would be another way to say the same.
