@@ -6,11 +6,14 @@
 #include <poll.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -116,17 +119,20 @@ class Couriers {
         from_(binary, files.config("a", a.socket(),
                                    with(carrier, {{"carry", routes(pools, connections)}}))) {}
 
-  // Of the connections between them, where UCX moves the bytes. Waits until one is there.
+  // How many of the connections between them have UCX move the bytes. Waits until one is there.
   [[nodiscard]] double over_ucx() const {
     aqua::http::HttpOptions options;
     options.url = "http://" + metrics_;
-    for (;;) {
-      aqua::http::HttpClient client(must(aqua::http::parse_url(options.url)), options);
+    aqua::http::HttpClient client(must(aqua::http::parse_url(options.url)), options);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (std::chrono::steady_clock::now() < until) {
       const std::string page = must(client.get("/metrics")).body;
       if (aqua::http::metric_sum(page, "aqua_courier_visitors").value_or(0) > 0)
         return aqua::http::metric_sum(page, "aqua_courier_ucx_visitors").value_or(0);
-      std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
+    return must(
+        aqua::Result<double>(aqua::Error{aqua::Code::unavailable, "the couriers do not connect"}));
   }
 
  private:
@@ -206,6 +212,9 @@ class Bench {
       report["ucx"] = {{"skipped", why}};
       std::printf("UCX: skipped: %s\n", why);
     };
+    std::error_code none;
+    if (!std::filesystem::is_empty("/sys/class/infiniband", none) && !none)
+      return skip("there is RDMA here, which couriers take, and this is of TCP");
     if (!UcxAlone::is_installed()) return skip("no ucx_perftest here (Debian's ucx-utils)");
     const Couriers couriers(courier_, files_, a_, b_, {"net"}, 1, "ucx");
     if (couriers.over_ucx() < 1)

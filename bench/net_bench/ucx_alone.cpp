@@ -21,7 +21,7 @@ std::string said_by(const std::string& command) {
   return ::pclose(out) == 0 ? text : "";
 }
 
-// Of the last line, whose columns commas divide.
+// The rate in the table's last line, whose columns commas divide.
 double rate_in(const std::string& table) {
   const std::size_t end = table.find_last_not_of('\n');
   std::size_t at = table.rfind('\n', end) + 1;

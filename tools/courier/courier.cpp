@@ -55,11 +55,12 @@ Result<std::unique_ptr<Courier>> Courier::start(CourierOptions options, Say say)
   return courier;
 }
 
-std::size_t Courier::connections_up(bool over_ucx) const {
-  std::size_t up = 0;
+Courier::Up Courier::connections_up() const {
+  Up up;
   for (const RouteState& state : states_) {
     const RouteState::Now now = state.now();
-    up += over_ucx ? now.over_ucx : now.up;
+    up.all += now.up;
+    up.over_ucx += now.over_ucx;
   }
   return up;
 }

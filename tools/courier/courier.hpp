@@ -47,8 +47,11 @@ class Courier {
   [[nodiscard]] Result<void> reload() { return identity_->reload(); }
   [[nodiscard]] int port() const { return listener_ == nullptr ? 0 : listener_->port(); }
   [[nodiscard]] const Counters& counters() const { return counters_; }
-  // To others, of routes and mirrors; all, or those where UCX moves the bytes.
-  [[nodiscard]] std::size_t connections_up(bool over_ucx = false) const;
+  // Connections to others, of routes and mirrors; and of these, where UCX moves the bytes.
+  struct Up {
+    std::size_t all = 0, over_ucx = 0;
+  };
+  [[nodiscard]] Up connections_up() const;
   // The port of the page of metrics; 0: there is none.
   [[nodiscard]] int metrics_port() const { return page_ == nullptr ? 0 : page_->port(); }
 

@@ -178,7 +178,7 @@ Result<CourierOptions> parse_options(std::string_view text) {
   if (object.has("patience")) {
     patience = std::chrono::seconds(object.count("patience", 1, kLongestPatience));
   }
-  const CarrierChoice carrier = options.carrier = read_carrier(object);
+  options.carrier = read_carrier(object);
   const Json* const listen = object.has("listen") ? object.take("listen") : nullptr;
   const Json* const carry = take_list(object, "carry");
   const Json* const mirror = take_list(object, "mirror");
@@ -191,19 +191,19 @@ Result<CourierOptions> parse_options(std::string_view text) {
   if (listen != nullptr) {
     AQUA_ASSIGN(options.listener, read_listener(*listen));
     options.listener.patience = patience;
-    options.listener.carrier = carrier;
+    options.listener.carrier = options.carrier;
     connections += options.listener.connections;
   }
   if (carry != nullptr) AQUA_TRY(read_routes(*carry, options.routes));
   for (Route& route : options.routes) {
     route.patience = patience;
-    route.carrier = carrier;
+    route.carrier = options.carrier;
     connections += route.connections;
   }
   if (mirror != nullptr) AQUA_TRY(read_mirrors(*mirror, options.mirrors));
   for (Mirror& one : options.mirrors) {
     one.patience = patience;
-    one.carrier = carrier;
+    one.carrier = options.carrier;
     ++connections;
   }
   if (connections > kMostConnections) {

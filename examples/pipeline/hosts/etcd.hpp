@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A member of an etcd on each host, which all of them make together.
 //
-// Threads: functions of their arguments; a EtcdReady one. Errors: Failure.
+// Threads: functions of their arguments; an EtcdReady: one. Errors: Failure.
 #pragma once
 
 #include <filesystem>

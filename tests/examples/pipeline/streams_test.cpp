@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::uint32_t kStreamedTokens = 20;
 
-// Options of a process of decode, which is one, or of one of so many of prefill.
+// Options of decode's only process, or of one of `prefill` processes that compute prompts.
 Options options_of_one(const std::filesystem::path& keeper, unsigned prefill, const Place& place) {
   Options options;
   options.directory = keeper.parent_path();

@@ -20,10 +20,7 @@ class CarriedBetweenServers : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     AQUA_SKIP_WITHOUT_UCX(GetParam());
-    const std::string over_ucx = GetParam() == "ucx" ? "1" : "0";
-    const auto& courier = servers_.courier_of_a();
-    ASSERT_TRUE(test::eventually([&] { return courier->ask("up") == "1"; }));
-    EXPECT_EQ(courier->ask("over-ucx"), over_ucx);
+    servers_.expect_carrier();
   }
   test::TwoServers servers_{20, GetParam()};
 };

@@ -25,7 +25,10 @@ using Process = test::TwoServers::Process;
 // At which step, and over which carrier.
 class KilledCourier : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
  protected:
-  void SetUp() override { AQUA_SKIP_WITHOUT_UCX(std::get<1>(GetParam())); }
+  void SetUp() override {
+    AQUA_SKIP_WITHOUT_UCX(std::get<1>(GetParam()));
+    servers_.expect_carrier();
+  }
   // Has one of the couriers wait at the step when a parcel comes.
   void give_until(const Process& courier, const Process& prefill) {
     ASSERT_EQ(courier->ask("stop-at " + std::get<0>(GetParam())), "ok");
@@ -164,6 +167,7 @@ INSTANTIATE_TEST_SUITE_P(Carriers, CouriersOver, kOverEach,
 // The other side gives up the connection over which bytes were due, and the courier finds it ended.
 TEST_P(CouriersOver, TheSenderStoppedForLongerThanThePatienceLosesNothing) {
   test::TwoServers servers(1, GetParam());
+  servers.expect_carrier();
   const auto decode = servers.decode(2);
   const auto prefill = servers.prefill();
   const Process& sending = servers.courier_of_a();
@@ -192,6 +196,7 @@ TEST_P(CouriersOver, KilledAtRandomEachParcelIsTakenOnce) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   random.seed(seed);
   test::TwoServers servers(1, GetParam());
+  servers.expect_carrier();
   std::vector<Process> members;
   members.push_back(servers.prefill());
   members.push_back(servers.decode(3));

@@ -35,8 +35,8 @@ class CourierPeer {
              std::to_string(counters.resumed);
     }
     if (verb == "lost") return std::to_string(courier_->counters().lost_links.load());
-    if (verb == "up") return std::to_string(courier_->connections_up());
-    if (verb == "over-ucx") return std::to_string(courier_->connections_up(/*over_ucx=*/true));
+    if (verb == "up") return std::to_string(courier_->connections_up().all);
+    if (verb == "over-ucx") return std::to_string(courier_->connections_up().over_ucx);
     if (verb == "received-bytes") {
       return std::to_string(courier_->counters().received_bytes.load());
     }

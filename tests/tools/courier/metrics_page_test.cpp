@@ -41,13 +41,13 @@ TEST_F(CourierMetrics, TellWhatWasCarriedAndWhetherAllConnectionsAreUp) {
   routes.emplace_back("kv", "b.example", 2);
   routes.emplace_back("kv", "c.example", 1);
   routes.emplace_back("", "d.example", 1);
-  routes.back().connected(/*over_tls=*/false);
+  routes.back().connected(/*over_ucx=*/true);
   routes.back().set_behind({2, 4096});
   routes.front().begins_to_send(4096);
   routes.front().has_sent(1024);
-  routes.front().connected();
+  routes.front().connected(/*over_ucx=*/false);
   routes.front().failed("nobody listens there");
-  std::next(routes.begin())->connected();
+  std::next(routes.begin())->connected(/*over_ucx=*/false);
   const auto page = MetricsPage::open("127.0.0.1:0", counters, routes, keeper.socket(), *identity_);
   ASSERT_TRUE(page.ok()) << page.error().message;
   http::HttpOptions options;
@@ -73,7 +73,7 @@ TEST_F(CourierMetrics, TellWhatWasCarriedAndWhetherAllConnectionsAreUp) {
   EXPECT_EQ(client.get("/readyz")->status, 503);
   EXPECT_EQ(client.get("/readyz")->body,
             "kv to b.example: 1 of 2 connections are up: nobody listens there\n");
-  routes.front().connected();
+  routes.front().connected(/*over_ucx=*/false);
   EXPECT_EQ(client.get("/readyz")->status, 200);
   // A server that only receives has these figures as well.
   EXPECT_NE(metrics_text(counters, {}, *identity_).find("aqua_courier_routes 0"),

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "tests/base/eventually.hpp"
 #include "tests/base/temp_dir.hpp"
 #include "tests/keeper/keeper_process.hpp"
 #include "tests/keeper/peer_program.hpp"
@@ -47,6 +48,11 @@ class TwoServers {
   }
   [[nodiscard]] const Process& courier_of_a() const { return a_courier_; }
   [[nodiscard]] const Process& courier_of_b() const { return b_courier_; }
+  // That bytes go over the carrier which was asked for, once the couriers have connected.
+  void expect_carrier() const {
+    EXPECT_TRUE(eventually([&] { return a_courier_->ask("up") == "1"; }));
+    EXPECT_EQ(a_courier_->ask("over-ucx"), carrier_ == "ucx" ? "1" : "0");
+  }
   void kill_a() { a_courier_.reset(); }
   void kill_b() { b_courier_.reset(); }
 

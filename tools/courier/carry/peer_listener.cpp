@@ -59,12 +59,12 @@ PeerListener::~PeerListener() {
 }
 
 int PeerListener::port() const {
-  return port_of(listener_.get());
+  return port_of(socket_.get());
 }
 
 void PeerListener::listen() {
   for (;;) {
-    auto socket = accept_next(listener_.get(), stop_.get());
+    auto socket = accept_next(socket_.get(), stop_.get());
     if (socket.ok()) {
       sweep();
       begin(*std::move(socket));

@@ -58,13 +58,13 @@ class PeerListener {
   };
 
   PeerListener(PeerListenerOptions options, std::string keeper, const MutualTls& identity,
-               Counters& counters, Say say, UniqueFd listener, UniqueFd stop)
+               Counters& counters, Say say, UniqueFd socket, UniqueFd stop)
       : options_(std::move(options)),
         keeper_(std::move(keeper)),
         identity_(identity),
         counters_(counters),
         say_(std::move(say)),
-        listener_(std::move(listener)),
+        socket_(std::move(socket)),
         stop_(std::move(stop)) {}
   void listen();
   void begin(UniqueFd socket) AQUA_EXCLUDES(mu_);
@@ -83,7 +83,7 @@ class PeerListener {
   const MutualTls& identity_;
   Counters& counters_;
   const Say say_;
-  const UniqueFd listener_, stop_;
+  const UniqueFd socket_, stop_;
   Claims claims_;
 
   Mutex mu_;

@@ -58,15 +58,15 @@ class RouteState {
     return left_;
   }
 
-  void connected(bool over_tls = true) {
+  void connected(bool over_ucx) {
     const MutexLock lock(mu_);
     ++up_;
-    if (!over_tls) ++over_ucx_;
+    if (over_ucx) ++over_ucx_;
   }
-  void lost(bool over_tls = true) {
+  void lost(bool over_ucx) {
     const MutexLock lock(mu_);
     --up_;
-    if (!over_tls) --over_ucx_;
+    if (over_ucx) --over_ucx_;
   }
   void failed(const std::string& why) {
     const MutexLock lock(mu_);

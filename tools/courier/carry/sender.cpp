@@ -56,7 +56,7 @@ void Sender::run() {
 
 void Sender::lose_link() {
   if (!link_) return;
-  route_state_.lost(link_->is_over_tls());
+  route_state_.lost(!link_->is_over_tls());
   carrier_history_.lost(*link_);
   link_.reset();
   ++counters_.lost_links;
@@ -108,7 +108,7 @@ Result<void> Sender::greet() {
   link.greeted(route_.patience);
   link_.emplace(std::move(link));
   retries_.connected();
-  route_state_.connected(link_->is_over_tls());
+  route_state_.connected(!link_->is_over_tls());
   say_(Event::connected, concat("connected to ", route_.peer, " at ", route_.address, how));
   return {};
 }

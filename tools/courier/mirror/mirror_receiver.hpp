@@ -29,8 +29,8 @@ class MirrorReceiver {
   MirrorReceiver(Link& link, KeeperSegments keeper, Counters& counters, int stop)
       : link_(link), keeper_(std::move(keeper)), counters_(counters), stop_(stop) {}
 
-  // Says what there is, and serves; returns when something goes wrong, with cancelled
-  // when it is to stop.
+  // Says what there is, and serves; returns when something goes wrong, with cancelled when it is to
+  // stop.
   [[nodiscard]] Result<void> serve();
 
  private:

@@ -30,7 +30,7 @@ void MirrorSender::run() {
     const auto served = serve();
     if (served.error().code == Code::cancelled) return;
     if (link_) {
-      state_.lost(link_->is_over_tls());
+      state_.lost(!link_->is_over_tls());
       carrier_history_.lost(*link_);
       link_.reset();
       ++counters_.lost_links;
@@ -89,7 +89,7 @@ Result<void> MirrorSender::greet() {
     link.greeted(mirror_.patience);
     link_.emplace(std::move(link));
     retries_.connected();
-    state_.connected(link_->is_over_tls());
+    state_.connected(!link_->is_over_tls());
     say_(Event::connected, concat("connected to ", mirror_.peer, " at ", mirror_.address, *how));
     return {};
   }

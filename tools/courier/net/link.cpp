@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/concat.hpp"
 #include "base/text/plain_name.hpp"

@@ -15,7 +15,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "aqua/result.hpp"
 #include "base/unique_fd.hpp"
@@ -81,8 +80,8 @@ class Link {
   }
 
   std::unique_ptr<TlsStream> stream_;
-  std::unique_ptr<Carrier>
-      carrier_;  // nullptr: the stream. It waits with the stream, and ends first
+  // nullptr: the stream. It waits with the stream, and ends first.
+  std::unique_ptr<Carrier> carrier_;
   std::string peer_;
   bool is_tried_ = false, has_carried_ = false;  // the carrier, with what is sent
 };

@@ -64,6 +64,7 @@ std::string metrics_text(const Counters& counters, const RouteStates& routes,
             [](const RouteState& route) { return route.left(); });
   families.begin("aqua_courier_carriers", "Connections to others that are up, by what moves bytes.",
                  MetricType::Gauge);
+  if (routes.empty()) families.add(0);
   for (const RouteState& route : routes) {
     const RouteState::Now now = route.now();
     const auto add_of = [&](const char* carrier, std::size_t connections) {

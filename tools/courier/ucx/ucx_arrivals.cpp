@@ -24,9 +24,7 @@ ucs_status_t UcxArrivals::listen(ucp_worker_h worker) {
 }
 
 UcxArrivals::Message UcxArrivals::take() {
-  const Message message = *waiting_;
-  waiting_.reset();
-  return message;
+  return *std::exchange(waiting_, std::nullopt);
 }
 
 Result<void> UcxArrivals::check() const {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -25,24 +26,28 @@ class OverUcx final : public UcxCarrier {
   [[nodiscard]] const UcxPoint& here() const noexcept override { return here_; }
 
   Result<void> reach(const UcxPoint& there, std::chrono::milliseconds patience) override {
-    return ended_by(try_to_reach(there, patience));
+    return or_end(try_to_reach(there, patience));
   }
-  Result<void> answer(const UcxPoint& there) override { return ended_by(try_to_answer(there)); }
-  Result<void> send(std::span<const std::byte> bytes) override { return ended_by(post(bytes)); }
-  Result<void> read(std::span<std::byte> into) override { return ended_by(fetch(into)); }
+  Result<void> answer(const UcxPoint& there) override { return or_end(try_to_answer(there)); }
+  Result<void> send(std::span<const std::byte> bytes) override { return or_end(post(bytes)); }
+  Result<void> read(std::span<std::byte> into) override { return or_end(fetch(into)); }
 
   Result<int> ready_to_wait() override {
-    if (worker_ == nullptr) return ended();
+    if (worker_ == nullptr) return *ended_by_;
     auto ready = worker_->ready_to_wait();
-    if (!ready.ok()) worker_.reset();
+    if (!ready.ok()) end(ready.error());
     return ready;
   }
 
  private:
-  static Error ended() { return {Code::unavailable, "courier: UCX: it has ended"}; }
-  // Memory of the caller is good until an error is returned, and no longer.
-  Result<void> ended_by(Result<void> done) {
-    if (!done.ok()) worker_.reset();
+  // Memory of the caller is good until an error is returned, and no longer. What is asked of this
+  // carrier afterwards fails as that did.
+  void end(const Error& why) {
+    worker_.reset();
+    ended_by_ = why;
+  }
+  Result<void> or_end(Result<void> done) {
+    if (!done.ok() && worker_ != nullptr) end(done.error());
     return done;
   }
   Result<void> wait_until(const std::function<Result<bool>()>& done) {
@@ -82,7 +87,7 @@ class OverUcx final : public UcxCarrier {
   }
 
   Result<void> post(std::span<const std::byte> bytes) {
-    if (worker_ == nullptr) return ended();
+    if (worker_ == nullptr) return *ended_by_;
     AQUA_TRY(wait_until([&] { return worker_->is_finished(); }));
     // UCX registers with an RDMA device what it sends, for writing too, and what is sent is mapped
     // for reading alone.
@@ -94,7 +99,7 @@ class OverUcx final : public UcxCarrier {
   }
 
   Result<void> fetch(std::span<std::byte> into) {
-    if (worker_ == nullptr) return ended();
+    if (worker_ == nullptr) return *ended_by_;
     UcxArrivals& arrivals = worker_->arrivals();
     AQUA_TRY(wait_until([&]() -> Result<bool> {
       AQUA_ASSIGN(const bool is_idle, worker_->is_finished());
@@ -117,6 +122,7 @@ class OverUcx final : public UcxCarrier {
   std::uint64_t sent_ = 0, received_ = 0;
   std::unique_ptr<std::byte[]> sending_;  // a copy of what is sent
   std::unique_ptr<UcxWorker> worker_;     // nullptr: it has ended
+  std::optional<Error> ended_by_;         // and why
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ class UcxCarrier : public Carrier {
   // device for it. For CarrierChoice::automatic it has to be an RDMA device.
   [[nodiscard]] static Result<std::unique_ptr<UcxCarrier>> open(const TlsStream& beside,
                                                                 CarrierChoice choice);
-  // Of this side.
+  // Where UCX reaches this side, and its key: to be told to the other one.
   [[nodiscard]] virtual const UcxPoint& here() const noexcept = 0;
   // Returns once the other side has answered over UCX.
   [[nodiscard]] virtual Result<void> reach(const UcxPoint& there,

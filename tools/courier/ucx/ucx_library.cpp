@@ -35,7 +35,8 @@ Result<const UcxLibrary*> load() {
   // `overwrite` is 0.
   for (const auto& [name, value] : kSettings) (void)::setenv(name, value, 0);
   void* const handle = ::dlopen(kName, RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return Error{Code::unavailable, concat("no UCX here: ", ::dlerror())};
+  if (handle == nullptr)
+    return Error{Code::unavailable, concat("courier: UCX: it is not here: ", ::dlerror())};
   static UcxLibrary library;
   std::string missing;
   const auto find = [&](auto& function, const char* name) {
@@ -64,7 +65,7 @@ Result<const UcxLibrary*> load() {
   find(library.request_free, "ucp_request_free");
   find(library.status_string, "ucs_status_string");
   if (missing.empty()) return &library;
-  return Error{Code::unavailable, concat("the UCX here has no ", missing, ": it is too old")};
+  return Error{Code::unavailable, concat("courier: UCX: it has no ", missing, ": it is too old")};
 }
 
 }  // namespace

@@ -14,7 +14,6 @@
 #include <string>
 
 #include "aqua/result.hpp"
-#include "tools/courier/net/carrier.hpp"
 #include "tools/courier/net/tls_stream.hpp"
 #include "tools/courier/ucx/ucx_arrivals.hpp"
 #include "tools/courier/ucx/ucx_library.hpp"

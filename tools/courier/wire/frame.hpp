@@ -18,7 +18,7 @@ enum class FrameKind : std::uint8_t { words = 1, bytes = 2, carried = 3 };
 
 inline constexpr std::size_t kMostWords = std::size_t{16} << 10;  // in one frame
 inline constexpr std::size_t kMostBytes = std::size_t{1} << 20;   // in one frame
-// Announced by one frame: so many that what passes between two of them does not count.
+// Announced by one frame: so large that the wait between one piece and the next hardly counts.
 inline constexpr std::size_t kMostCarried = std::size_t{8} << 20;
 [[nodiscard]] constexpr std::size_t most_in(FrameKind kind) noexcept {
   return kind == FrameKind::words   ? kMostWords
