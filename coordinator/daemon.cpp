@@ -24,7 +24,8 @@ namespace {
 // is wanted, so that most of them never are.
 constexpr std::size_t kThreadsBesideWatches = 640;
 
-// Watches of groups, beside as many as there are of all else: few clients are in groups.
+// How many watches of groups there may be, beside max_watches of all else. Half as many will do:
+// few clients are in groups.
 std::size_t group_watches(const Options& options) {
   return options.max_watches / 2;
 }

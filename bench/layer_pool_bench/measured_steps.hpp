@@ -9,7 +9,7 @@
 
 namespace aqua::bench {
 
-// The share of a step that stalls take, from which on the pool counts it as stalled.
+// The pool counts a step as stalled when stalls take more than this share of it.
 inline const double kStall = layer_swap::ExpansionOptions{}.stalled_share();
 
 struct MeasuredStep {

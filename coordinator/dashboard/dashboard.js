@@ -228,7 +228,7 @@ function drawReclaims(reclaims) {
   });
   byId("no-reclaims").hidden = newest.length > 0;
 }
-// Of coordinators that share an etcd; hidden without.
+// Draws the coordinators that share an etcd; hidden where there is no etcd.
 function drawServers() {
   byId("servers-section").hidden = !servers.shared;
   say(byId("servers-fault"), servers.fault);

@@ -224,7 +224,7 @@ end:
        tell(ask_withdraw, forgetting); forgetting = 0;
        if :: custody == free -> reporting = true :: else -> skip fi }
   :: atomic { up(PRODUCER) && event_dead != 0 ->
-       /* Of a holder's death the exporter waits for its own proof. */
+       /* Told of a holder's death, the exporter waits for its own proof. */
        if :: event_dead == gen && custody == free -> custody = scrubbing :: else -> skip fi;
        event_dead = 0 }
   :: atomic { up(PRODUCER) && custody == held && proven_dead(holder) ->

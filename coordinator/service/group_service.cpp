@@ -19,7 +19,7 @@ std::unique_ptr<GroupStore> store_in_memory() {
   return std::make_unique<LocalGroups>(std::move(store), [](const Error&) {});
 }
 
-// Those of these clients who are heard of.
+// Those of the `asked` clients that are live.
 std::set<ClientId> live_of(LedgerService& clients, const std::set<ClientId>& asked) {
   return clients.with([&](ledger::Ledger& ledger, ledger::Time) {
     std::set<ClientId> live;

@@ -95,7 +95,7 @@ std::vector<std::byte> empty_state(std::span<const std::byte> sample, std::size_
     state.insert(state.end(), bytes.begin(), bytes.end());
   };
   const auto put = [&](auto value) { copy(std::as_bytes(std::span(&value, 1))); };
-  // kOfCell follows a cell's position, kOfPlane precedes a plane's rows.
+  // kOfCell bytes follow the position of a cell, kOfPlane bytes precede the rows of a plane.
   constexpr std::size_t kPosition = sizeof(std::int32_t);
   constexpr std::size_t kOfCell = sizeof(std::uint32_t) + sizeof(std::int32_t);
   constexpr std::size_t kOfPlane = sizeof(std::int32_t) + sizeof(std::uint64_t);

@@ -15,7 +15,7 @@ struct StepTimes {
   std::vector<double> overlapped{}, transfer{}, compute{};
 };
 
-// What a round took over its longer part. `longer` is what no overlap can beat.
+// What a round took, divided by its longer part, which no overlap can beat.
 [[nodiscard]] constexpr double total_over_longer(double total, double transfer, double compute) {
   return total / (transfer > compute ? transfer : compute);
 }

@@ -56,7 +56,8 @@ Result<void> check_sizes(LayoutSpec& spec) {
   return {};
 }
 
-// Refuses a cache that is larger than any may be: no offset or sum of bytes of another overflows.
+// Refuses a cache that is larger than any may be, so that no offset or sum of bytes overflows
+// later.
 Result<void> check_extent(const LayoutSpec& spec) {
   const BlockAxes& axes = spec.axes;
   AQUA_TRY(product("block_stride", spec.block_count - 1, spec.block_stride));

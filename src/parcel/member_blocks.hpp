@@ -52,8 +52,9 @@ class MemberBlocks {
   [[nodiscard]] Result<HandedOver> hand_over(Parcel parcel, std::string role);
   // The keeper did not take it, or has given it back: all is as it was before.
   void undo(const HandedOver& handed);
-  // Its blocks that were shared. Where the keeper has given it back (PoolBook::recall()), which is
-  // of none that continued a parcel, this member has each once more there than here.
+  // The parcel's blocks that were shared. Once the keeper has given the parcel back
+  // (PoolBook::recall()), it counts each of them once more for this member than is counted here. A
+  // parcel that continued another one is never given back.
   [[nodiscard]] static Blocks shared_in(const HandedOver& handed);
   void taken(const Parcel& parcel) { taken_[parcel.number] = parcel; }
   [[nodiscard]] bool has_taken(std::uint64_t number) const { return taken_.contains(number); }

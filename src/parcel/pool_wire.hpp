@@ -166,9 +166,9 @@ struct PoolReply {
   bool closed = false;
   std::uint64_t turn = 0;
   std::vector<Parcel> parcels{};
-  // Set in an answer that was heard: why the last of its parcels or news that cannot be read
-  // cannot, which is not among these. A parcel the member has, and its blocks stay taken until the
-  // member leaves. Empty: all can.
+  // Filled in when a reply is read. Why a parcel or news in it could not be read, of several the
+  // last; these are not in the lists here. The member has such a parcel all the same, and its
+  // blocks stay taken until the member leaves. Empty: all could be read.
   std::string unread{};
   std::vector<ParcelNews> told{};
   std::uint32_t waiting = 0;  // parcels for the member's role, after these

@@ -82,7 +82,7 @@ class Builder {
     program_.groups.push_back(group);
     return {};
   }
-  // The last event of the side lane, in the group reported last.
+  // The side lane's event in the group reported last; null where that group used one lane.
   [[nodiscard]] Event* last_arrived() const { return program_.groups.back().arrived[1]; }
   [[nodiscard]] Program take() { return std::move(program_); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process writes nothing but what is its own of a parcel whose tail is in doubt.
+// When the tail of a parcel is in doubt, a process writes only into blocks of its own.
 #include "serve/own_tail.hpp"
 
 #include <gtest/gtest.h>

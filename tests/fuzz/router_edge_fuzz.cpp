@@ -153,7 +153,7 @@ const std::set<std::string>& open_bodies(int port) {
   return bodies;
 }
 
-// Checks that a router that wants tokens may tell the caller this.
+// Requires that a caller of this role may be told this answer, by a router that wants tokens.
 void check_allowed(int port, const Answer& answer, Role role, std::string_view said) {
   // By paths that are spelled another way anything may be asked for.
   const auto may_ask = [said](std::string_view part) {

@@ -54,7 +54,7 @@ class ScriptedCoordinator {
   [[nodiscard]] static Reply not_found();
   // A refusal by somebody who may do better later.
   [[nodiscard]] static Reply unavailable();
-  // No answer to a request with a key, which may have been done.
+  // A reply with status 500 to a request with a key: what was asked for may have been done.
   [[nodiscard]] static Reply without_reply();
 
  private:

@@ -28,8 +28,8 @@ struct Order {
   What what{};
   AttemptName name{};
   std::string to{};
-  // The parcel's number; higher than any before. In a resume: the move that is over, 0 where the
-  // router knows of none.
+  // The number of the move, from which the parcel has its turn (CacheOptions::parcel_turn());
+  // higher than any before. In a resume: the move that is over, 0 where the router knows of none.
   migration::Turn move = 0;
   std::uint32_t answered = 0;     // tokens of the answer that the destination has been told
   std::uint32_t room_tokens = 0;  // that it keeps room for

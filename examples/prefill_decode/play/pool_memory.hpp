@@ -16,7 +16,8 @@ struct PoolMemory {
   std::uint64_t proportional_bytes = 0;  // Pss: what others map too is counted in parts
 };
 
-// What a process may write and the keeper has. Weights are none of it: they are mapped to be read.
+// The memory that `process` may write and `keeper` has, too. Weights do not count: they are mapped
+// to be read.
 [[nodiscard]] PoolMemory pool_memory(pid_t process, pid_t keeper);
 
 // This process's part (Pss) of what it has mapped of a file.

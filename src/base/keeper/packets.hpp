@@ -32,7 +32,7 @@ namespace aqua::keeper_wire {
 [[nodiscard]] std::uint64_t read_bytes(JsonObject& object, const nlohmann::json& value);
 // Under "device".
 [[nodiscard]] DeviceUuid read_device(JsonObject& object);
-// Reads the bytes of slabs, under "bytes".
+// Reads the sizes of slabs, a list under "bytes".
 [[nodiscard]] std::vector<std::uint64_t> read_sizes(JsonObject& object);
 
 }  // namespace aqua::keeper_wire

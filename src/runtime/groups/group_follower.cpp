@@ -107,7 +107,7 @@ void GroupFollower::run() {
     }
     const auto followed = follow(*std::move(entered));
     if (followed.ok()) return;
-    // For who is in the group already only the session can be refused, which the next one mends.
+    // Who has entered the group can be refused for the session alone, and the next one mends that.
     if (!passes(followed.error()) && followed.error().code != Code::permission_denied)
       return end(followed.error());
     if (!rest(kRest)) return;
@@ -205,7 +205,7 @@ Result<bool> GroupFollower::send(const groups::Group& group) {
   if (!acknowledgement && !has_resumed) return false;
   const auto sent = acknowledgement ? client_.acknowledge_term(group.id, *acknowledgement)
                                     : client_.group_resumed(group.id, group.term);
-  // If the term is over meanwhile the next poll tells; only what the engine said wrong is its end.
+  // A term that is over by now is no error, and the next poll tells of it.
   if (sent.ok() || sent.error().code == Code::aborted ||
       sent.error().code == Code::failed_precondition)
     return true;

@@ -64,7 +64,8 @@ TEST(FleetMoves, BetweenPoolsTokensMove) {
   EXPECT_EQ(moves_done(router, "kv"), 0);
 }
 
-// The prompt takes more than a quarter of the blocks of b, which is what is kept of several.
+// The prompt takes more than a quarter of b's blocks, which is all that b keeps of several prompts
+// computed ahead. A single one is kept however long it is.
 void expect_computed_once(const FleetEngine& a, const FleetEngine& b) {
   const RouterProcess router({a.url(), b.url()});
   const auto prompt = router::test::some_prompt(6, 400);

@@ -260,7 +260,7 @@ TEST(Packer, AMoveWaitsForTheRoomThatAnotherMakes) {
   EXPECT_EQ(find(1)->to, EngineId{2});
 }
 
-// On a pool of 1000, only the 50 of 50 and 955 fits what may be filled of another engine.
+// An engine of 1000 tokens may be filled to 950: of requests with 50 and 955 only the 50 can move.
 TEST(Packer, WhoeverCanGoGoesWhereTheOneThatWouldDoAloneCannot) {
   PackerOptions options = plain;
   options.watermark = 0.05;

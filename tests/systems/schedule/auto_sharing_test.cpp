@@ -146,8 +146,8 @@ TEST(Auto, ABurstThatIsOverIsForgottenWithinASlice) {
   for (int i = 0; i < 12; ++i) timed.step();
   EXPECT_EQ(timed.engine.scheduler().status().sharing, Sharing::whole);
   EXPECT_EQ(timed.engine.scheduler().status().backlog, 0U);
-  // What the last one was like says nothing of the next one, but that answers are short: the two
-  // that have gone on may be hopeless.
+  // The last burst says nothing of the next one but that answers are short: the two that have gone
+  // on may be hopeless.
   for (int i = 0; i < 10; ++i) timed.engine.arrive(20, 1000, false);
   for (int i = 0; i < 10; ++i) {
     timed.step();

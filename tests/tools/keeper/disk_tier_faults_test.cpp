@@ -88,7 +88,7 @@ TEST(DiskTier, WhatIsDroppedWhileItIsWrittenIsNotOffered) {
       ASSERT_TRUE(tier->wait_until_written(kPatience));
       EXPECT_EQ(tier->status().durable, (SegmentSum{1, 100}));
       EXPECT_EQ(tier->status().error, "");
-      // No further piece of a longer one was written, and the first is cut off.
+      // No further piece of a longer segment was written, and the first is cut off.
       if (bytes > 1 << 20) {
         EXPECT_LT(tier->status().file_bytes, 1U << 20);
       }

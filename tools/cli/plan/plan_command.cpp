@@ -68,7 +68,7 @@ Result<Asked> asked_by(const PlanOptions& options) {
     asked.ground->sources.clear();
     asked.ground->sources.push_back({"prompts and tokens", "given", "--times"});
   }
-  // Nothing can be said of a machine that says nothing of its host memory, unless it is asked for.
+  // Where the machine's host memory is not known, swapping is left out unless it is asked for.
   if (options.swap == sim::Swapping::must || asked.ground->server.host_bytes > 0) {
     kv_stream::PlanInput input;
     AQUA_TRY(sim::allow_swapping(input, *asked.ground, options.profiles, options.swap,

@@ -91,15 +91,15 @@ Result<void> BlobLog::sync_last() {
   return {};
 }
 
-// All there is is synced. Of the last file open() looks at the bodies beyond what a record says had
-// been synced, also of blobs that were erased later: those wait for such a record, or for the next
-// file.
+// Everything is synced here. In the last file open() reads the bodies beyond what a record says had
+// been synced, also those of blobs that were erased later: they stay until there is such a record,
+// or another file.
 void BlobLog::give_back() {
   const LogFile last = files_.rbegin()->first;
-  std::erase_if(dead_, [&](const DeadExtent& body) {
-    if (!files_.contains(body.file)) return true;
-    const bool is_looked_at = body.file == last && body.offset + body.bytes > said_;
-    if (!is_looked_at) directory_->discard(body.file, body.offset, body.bytes);
+  std::erase_if(dead_, [&](const DeadExtent& extent) {
+    if (!files_.contains(extent.file)) return true;
+    const bool is_looked_at = extent.file == last && extent.offset + extent.bytes > said_;
+    if (!is_looked_at) directory_->discard(extent.file, extent.offset, extent.bytes);
     return !is_looked_at;
   });
 }

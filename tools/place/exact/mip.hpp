@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One door to mixed-integer linear programs, whichever solver is installed.
+// One interface to mixed-integer linear programs, whichever solver is installed.
 //
 // Threads: a MipSolver may be used by one thread at a time.
 #pragma once

@@ -20,8 +20,8 @@
 
 namespace aqua::router {
 
-// Where it is and how it is spoken to: the same for as long as it is up, but for `kv.away`. Whoever
-// keeps a copy has that as it was when the copy was made.
+// Where an engine is and how it is spoken to: the same for as long as it is up, but for `kv.away`.
+// Whoever keeps a copy has that as it was when the copy was made.
 struct EngineEndpoint {
   std::string name{};
   http::EngineUrl url{};

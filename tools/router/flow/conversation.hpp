@@ -141,8 +141,8 @@ class Conversation {
   bool exact_ = true;  // every token that passed came with its id
   std::map<Turn, std::unique_ptr<Attempt>> attempts_{};
   std::vector<std::unique_ptr<Attempt>> cut_{};  // their threads may still be ending
-  std::map<const EngineEndpoint*, std::unique_ptr<OrderSender>>
-      senders_{};  // by the engine they tell
+  // By the engine that each one tells.
+  std::map<const EngineEndpoint*, std::unique_ptr<OrderSender>> senders_{};
   struct Move {
     FleetOrder order{};
     Clock::time_point until{};

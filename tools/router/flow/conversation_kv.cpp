@@ -15,7 +15,7 @@ using migration::RouterEvent;
 
 namespace {
 
-// How many times `hold` pass until a source that does not hurry is told to speak on. By then one
+// How many times `hold` passes until a source that does not hurry is told to speak on. By then one
 // that is stopped is known to be down, and its destination was asked whether it has all.
 constexpr int kAfterHurry = 4;
 // Between two tries of an order that the engine may not have heard.

@@ -35,7 +35,7 @@ class OrderSender {
   OrderSender(const OrderSender&) = delete;
   OrderSender& operator=(const OrderSender&) = delete;
 
-  // Is told once the engine has answered to all that was posted before, or has not within its time.
+  // The engine is told once it has answered all that was posted before, or has let its time pass.
   void post(EngineCall call, Done done);
   [[nodiscard]] bool over() const;
 

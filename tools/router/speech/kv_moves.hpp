@@ -22,7 +22,7 @@ namespace aqua::router {
 inline constexpr const char* kPoolPath = "/aqua/v1/pool";
 inline constexpr const char* kOrdersPath = "/aqua/v1/orders";
 
-// The pool of an engine, and what parcels for it are handed to there.
+// The pool of an engine, and the role to which parcels for it are handed there.
 struct EnginePool {
   std::string pool{};  // "": it has none
   std::string role{};

@@ -44,7 +44,8 @@ void Streamer::flow_ended(FlowId flow, Picos now) {
 
 void Streamer::proceed(Picos now) {
   if (compute_end_ == kNever && fetched_ > computed_) compute_end_ = now + shape_.layer_compute;
-  // One of two buffers is computed from; with one, it must have been computed.
+  // With two buffers one is fetched into while the other is computed from; a single one must have
+  // been computed from first.
   const std::uint64_t ahead = shape_.overlapped ? 2 : 1;
   if (fetch_ != 0 || fetched_ - computed_ >= ahead) return;
   const Tier tier = swap_.tier_of(fetched_ % shape_.layers);

@@ -154,7 +154,8 @@ class MicrobatchSwap::Impl {
     Tickets in{};      // that no turn has waited for
     Tickets others{};  // out of it, and into it for nothing: only to be waited for
   };
-  // A microbatch's life, which ends when it is cleared. Its turns outlive it until they are over.
+  // What a microbatch has until it is cleared. Turns that are under way keep it until they are
+  // over.
   struct Life {
     std::optional<Error> lost{};
   };

@@ -157,7 +157,7 @@ Result<void> ReplicaReader::Parts::take_in(const OpenedSegment& opened) {
   if (pack->term > options.term)
     return Error{Code::aborted, concat("replicas: term ", options.term,
                                        " is over: there is a pack ", "of term ", pack->term)};
-  // What the owner writes who has the dead one's place is of this term.
+  // A pack of this term was written by the owner that has taken the dead one's place.
   if (finishing && pack->term == options.term) return segments.close(number, SegmentAfter::keep);
   packs[number] = {opened.name, opened.segment.bytes, pack->term};
   if (finishing) return {};
@@ -257,7 +257,7 @@ Result<void> ReplicaReader::finish(Stream stream) {
   AQUA_TRY(parts_->take_in(late));
   for (auto& packs = parts_->packs; !packs.empty(); packs.erase(packs.begin())) {
     const auto& [number, pack] = *packs.begin();
-    // What the successor writes is of this term, and may be under way.
+    // Packs of this term are the successor's, which may still be writing some.
     // What a former owner on another server still drops does not take the successor's copy along.
     const bool needed = parts_->used.contains(number) || pack.term == parts_->options.term;
     AQUA_TRY(

@@ -136,9 +136,9 @@ class Fleet {
   // Whether the KV of its prefix is there and stays: a resident shares it. One that moves away
   // takes it along, and one that comes may yet fail to.
   [[nodiscard]] bool prefix_stays(const Request& request, const Engine& engine) const;
-  // The active engine but `except` that has room for it and its prefix, and the least of it (worst:
-  // the most); of equals the lowest id. `except`, where a move begins, is what best_fit() calls
-  // others near to. nullptr: none has room.
+  // The active engine but `except` with the least room (worst: the most) that still suffices for
+  // the request and its prefix; of equals the lowest id. `except`, where a move begins, is what
+  // best_fit() calls others near to. nullptr: none has room.
   [[nodiscard]] Engine* best_fit(const Request& request, const Engine* except);
   [[nodiscard]] Engine* worst_fit(const Request& request, const Engine* except);
   // The same of active engines that have its prefix, of which the eight with the lowest ids are

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{30};
 
-// How one wait goes on, drawn.
+// Which queued work runs while the host waits; drawn anew for each wait.
 enum class Mood : std::uint8_t {
   lazy,   // only what the wait needs
   eager,  // all else first

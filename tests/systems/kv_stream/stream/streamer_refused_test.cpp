@@ -52,7 +52,7 @@ TEST_F(TwoToOne, WhatWasCancelledIsNeitherReadyNorKeptNorLanded) {
   EXPECT_EQ(code(outs[0].landed()), Code::cancelled);
 }
 
-// One of two ranks that receive has the other attempt by now.
+// One of the two ranks that receive has another attempt by now.
 TEST(OneToTwo, OfASequenceThatCannotBeClosedForAllNothingStays) {
   Pair pair(pipeline({1}, 1, 4), pipeline({1}, 2, 4));
   pair.admit(1);

@@ -28,7 +28,7 @@ TEST(ExpansionLink, WhenTheLinkIsHalvedStallsAreGoneInFiftySteps) {
   EXPECT_LE(served.expansion.frames(), before + 1) << "the link is as before";
 }
 
-// Every step of the window would have stalled, and not one had to be.
+// On the new link every step of the window would have stalled; none has to stall first.
 TEST(ExpansionLink, WhenTheLinkIsSaidToBeAnotherOneFramesComeAtOnce) {
   Served served(weights_bound);
   served.run(400);

@@ -48,7 +48,8 @@ TEST(Expansion, ReplaysTheEventsOfFigure5) {
               ::testing::ElementsAre("1 away: wanted", "2 away: wanted", "1 away: stalls"));
 }
 
-// By reckoning a seventieth of four frames is missing, which counts as no stall on the way down.
+// With four frames a step would stall, by reckoning, for a seventieth of its time, which counts as
+// no stall on the way down.
 TEST(Expansion, WhatCountsAsNoStallOnTheWayDownDoesSoOnTheWayBack) {
   SixLayers six;
   six.serve(100, 0, 0, 0);

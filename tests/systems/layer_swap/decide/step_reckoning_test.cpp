@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kLayers = 40, kBlocks = 100;
 
-// What a window of steps teaches, of which layers that stream take so long each.
+// What is learnt from steps in which each streamed layer takes so long to fetch and to write.
 StepReckoning learnt(double fetch, double write) {
   constexpr std::uint32_t kFrames = 30;
   const auto streamed = static_cast<std::uint32_t>(best_ring(kLayers, kFrames).streamed.size());

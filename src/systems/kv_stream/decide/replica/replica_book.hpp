@@ -68,7 +68,7 @@ class ReplicaBook {
   [[nodiscard]] std::vector<PackId> take_dead();
 
   [[nodiscard]] bool knows(SequenceId sequence) const { return sequences_.contains(sequence); }
-  // Nothing is written of a sequence that is not known, and it is protected.
+  // A sequence that is not known has no tokens, watermark 0, and counts as protected.
   [[nodiscard]] std::uint32_t tokens(SequenceId sequence) const;
   [[nodiscard]] std::uint32_t watermark(SequenceId sequence) const;
   [[nodiscard]] bool is_protected(SequenceId sequence) const;
