@@ -278,15 +278,14 @@ Result<void> ParcelBook::finish(MemberNumber taker, std::uint64_t number, Parcel
 
 Result<void> ParcelBook::cancel(const std::string& id, std::uint64_t up_to) {
   const auto known = turns_.find(id);
-  bool any = false, carried = false;
+  bool any = false, is_with_a_taker = false;
   if (known != turns_.end()) {
     const auto numbers = known->second.numbers;
     for (const std::uint64_t number : numbers) {
       Record& record = parcels_.at(number);
       if (record.given_turn > up_to) continue;
       if (is_taken(record.state)) {
-        const auto taker = members_.find(record.taker);
-        carried |= taker != members_.end() && taker->second.courier.has_value();
+        is_with_a_taker |= !record.replaced;  // a replaced one waits no more
         continue;
       }
       tell_giver(record, number, ParcelEvent::cancelled);
@@ -296,7 +295,10 @@ Result<void> ParcelBook::cancel(const std::string& id, std::uint64_t up_to) {
     }
   }
   if (any) return {};
-  if (carried) return wrong_state("cancel: a courier has the parcel of '", id.substr(0, 40), "'");
+  if (is_with_a_taker) {
+    return wrong_state("cancel: the parcel of '", id.substr(0, 40),
+                       "' is taken, and waits again if its taker ends");
+  }
   return Error{Code::not_found, concat("cancel: no parcel of '", id.substr(0, 40), "' waits")};
 }
 

@@ -190,7 +190,7 @@ class ParcelBook {
                                           const ParcelHead& head);
   // Ends what nobody has taken of this id, of what was given under this turn or a lower one.
   //   not_found            there is nothing
-  //   failed_precondition  nothing but what a courier has taken: it is on its way to another keeper
+  //   failed_precondition  nothing but what is taken: its taker ends it, or it waits again
   [[nodiscard]] Result<void> cancel(const std::string& id, std::uint64_t up_to = kMostTurn);
 
   // The connection of a member has closed: nobody can close what it fills, nor be given what it has

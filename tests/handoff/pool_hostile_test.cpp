@@ -119,7 +119,7 @@ TEST_F(HostileMembers, GetNobodysBlocksAndParcels) {
   EXPECT_EQ(code_of(giver, pool_wire::Finish{number}), "not_found");
   EXPECT_TRUE(taker.call(pool_wire::Accept{9})->reply.parcels.empty()) << "twice";
   EXPECT_EQ(code_of(giver, pool_wire::Offer{"decode", {.id = "r", .turn = 1}}), "aborted");
-  EXPECT_EQ(code_of(giver, pool_wire::Cancel{"p", "r"}), "not_found") << "it is taken";
+  EXPECT_EQ(code_of(giver, pool_wire::Cancel{"p", "r"}), "failed_precondition") << "it is taken";
   EXPECT_EQ(row().owned, 2U);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kills at random moments, under load, with reclaims going on. The seed is printed; set
-// AQUA_TEST_SEED to repeat it, and AQUA_KILL_ROUNDS for other than 25 rounds.
+// AQUA_TEST_SEED to repeat it, and AQUA_KILL_ROUNDS for other than 10 rounds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::uint64_t kRounds = 25;
+constexpr std::uint64_t kRounds = 10;
 constexpr milliseconds kReclaimDeadline{500};
 
 void maybe_reclaim(Rig& rig, Dice& dice) {

@@ -133,8 +133,8 @@ class NaiveParcels {
   }
   Said cancel(const std::string& id) {
     const std::size_t before = rows_.size();
-    const bool carried = std::ranges::any_of(rows_, [&](const Row& row) {
-      return row.record.id == id && row.record.taker != 0 && members_[row.record.taker].courier;
+    const bool is_with_a_taker = std::ranges::any_of(rows_, [&](const Row& row) {
+      return row.record.id == id && row.record.taker != 0 && !row.record.replaced;
     });
     remove_if([&](const Row& row) {
       if (row.record.id != id || row.record.taker != 0) return false;
@@ -144,7 +144,7 @@ class NaiveParcels {
     });
     match();
     if (rows_.size() != before) return {};
-    return carried ? Code::failed_precondition : Code::not_found;
+    return is_with_a_taker ? Code::failed_precondition : Code::not_found;
   }
   Said tell_cut_off(std::uint64_t m, const std::string& role, const ParcelHead& head);
   void gone(std::uint64_t m) {

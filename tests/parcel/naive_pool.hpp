@@ -172,12 +172,17 @@ class NaivePool {
     return {};
   }
   std::optional<Code> cancel(const std::string& id) {
+    bool is_taken = false;
     for (const auto& [n, known] : parcels_) {
-      if (known.parcel.id != id || known.taker != 0) continue;
+      if (known.parcel.id != id) continue;
+      if (known.taker != 0) {
+        is_taken |= !known.superseded;  // which waits no more
+        continue;
+      }
       remove(n);
       return {};
     }
-    return Code::not_found;
+    return is_taken ? Code::failed_precondition : Code::not_found;
   }
   void gone(std::uint64_t member) {
     if (roles_.contains(member)) gone_.insert(member);

@@ -110,6 +110,7 @@ void Engine::tell_status() {
   status_.keeper_away = cache_.keeper_is_away();
   status_.why_away = watch_ ? watch_->why_away() : "";
   status_.requests = sequences_.size() + incoming_.size() + waking_.size();
+  status_.in_moves = now.held + incoming_.size();
   if (OwnBlocks* own = cache_.own()) status_.lent_bytes = own->lent_bytes();
 }
 

@@ -55,6 +55,7 @@ struct EngineStatus {
   std::uint64_t iterations = 0;
   std::uint64_t prefilled = 0;        // tokens
   std::uint64_t requests = 0;         // here, and on their way here
+  std::uint64_t in_moves = 0;         // of these, held or on their way: they compute nothing here
   std::uint64_t moved_in = 0;         // by KV
   std::uint64_t copies = 0;           // of ranges of KV, into parcels
   std::uint64_t recalls_refused = 0;  // of parcels, which were swept then

@@ -147,7 +147,8 @@ struct EngineServer::Impl {
                 1) +
            line("fleet_blocks_held", now.scheduler.device_blocks_held) +
            line("fleet_blocks_of_rooms", now.rooms) + line("fleet_blocks_kept", now.kept) +
-           line("fleet_requests", now.requests) + line("fleet_iterations_total", now.iterations) +
+           line("fleet_requests", now.requests) + line("fleet_requests_in_moves", now.in_moves) +
+           line("fleet_iterations_total", now.iterations) +
            line("fleet_prefilled_tokens_total", now.prefilled) +
            line("fleet_moved_in_total", now.moved_in) + line("fleet_copies_total", now.copies) +
            line("fleet_recalls_refused_total", now.recalls_refused) +

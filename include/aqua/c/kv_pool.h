@@ -256,7 +256,8 @@ AQUA_CALL aqua_error* aqua_kv_pool_wait(aqua_kv_pool pool, uint32_t patience_ms,
 
 /* Ends a parcel that nobody has taken, under whatever turn: of a request that was cancelled, say.
  * The blocks of a closed one are free then; of an open one they stay its giver's. not_found: no
- * such pool, or no such parcel that is not taken; failed_precondition: a courier has taken it. */
+ * such pool, or no such parcel; failed_precondition: it is taken, and waits again if its taker
+ * dies. */
 AQUA_CALL aqua_error* aqua_kv_pool_cancel_parcel(const char* pool, const char* id,
                                                  const char* keeper);
 /* One role's members may have less of the pool from now on, and another's as much more: the blocks

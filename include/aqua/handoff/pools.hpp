@@ -70,8 +70,10 @@ struct ParcelStatus {
 // one are free then; of an open one they stay its giver's, as a segment that it fills does. One
 // whose giver opened it under a turn above `up_to` stays: who gives up one move of a request names
 // its turn, and a later move of the same request is not touched however late this comes.
-//   not_found            no such pool, or no such parcel that is not taken
-//   failed_precondition  a courier has taken it: it is cancelled where it goes, or comes back
+//   not_found            no such pool, or no such parcel
+//   failed_precondition  it is taken. It ends with its taker's work, and waits again where that one
+//                        dies; what a courier has taken is cancelled where it goes. To be asked
+//                        again by who has to know that it has ended.
 [[nodiscard]] AQUA_API Result<void> cancel_parcel(const std::string& pool, const std::string& id,
                                                   const std::string& keeper = {},
                                                   std::uint64_t up_to = kMostTurn);

@@ -19,8 +19,8 @@ def _ask(call: Any, *arguments: Any) -> None:
 
 def cancel_parcel(pool: str, id: str, *, keeper: str = "") -> None:
     """Ends a parcel that nobody has taken, under whatever turn: of a request that was cancelled, say. The blocks of a
-    closed one are free then; of an open one they stay its giver's. NOT_FOUND: no such pool, or no such parcel that is
-    not taken."""
+    closed one are free then; of an open one they stay its giver's. NOT_FOUND: no such pool, or no such parcel;
+    FAILED_PRECONDITION: it is taken, and waits again if its taker dies."""
     _ask(lib.aqua_kv_pool_cancel_parcel, text(pool), text(id), text(keeper))
 
 

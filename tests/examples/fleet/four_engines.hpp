@@ -47,8 +47,8 @@ class Fleet {
     const std::string address = router->url().substr(router->url().rfind('/') + 1);
     router.emplace(urls_, std::vector<std::string>{"--listen", address});
   }
-  // Waits until all engines together have run `count` more iterations, or have run out of requests:
-  // while the router stands still it sends no new ones.
+  // Waits until all engines together have run `count` more iterations, or have nothing to compute:
+  // while the router stands still it sends no new requests, and ends no move.
   void await_iterations(double count) {
     const auto sum = [&](const char* metric) {
       double all = 0;
@@ -57,7 +57,8 @@ class Fleet {
     };
     const double before = sum("fleet_iterations_total");
     EXPECT_TRUE(becomes([&] {
-      return sum("fleet_iterations_total") > before + count || sum("fleet_requests") == 0;
+      return sum("fleet_iterations_total") > before + count ||
+             sum("fleet_requests") == sum("fleet_requests_in_moves");
     }));
   }
   void expect_nothing_left() {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sweeps end parcels that wait in KV pools for nobody: of requests whose move has failed, or whose
-// engines have died. Any engine of the pool can end one; whoever is asked may be dead itself, so
-// that the engines are asked one after another, and again, until one of them has done it.
+// Sweeps end parcels that wait in KV pools for nobody: of requests that have moved, or should have,
+// and of whose engines one has died. Any engine of the pool can end one; whoever is asked may be
+// dead itself, so that the engines are asked one after another, and again, until one has done it.
 //
 // A parcel that couriers carry from one pool to another is with the first one's keeper until it has
 // ended at the second one's. So both are swept in this order, again and again, until nothing is in
 // the first one: what had left it by then was in the second one when that was swept.
 //
-// A sweep names the turn of the move that failed. Parcels of later moves have higher turns and are
+// A sweep names the turn of the move. Parcels of later moves have higher turns and are
 // not touched, so that a request moves again without waiting for the sweep of an earlier move.
 //
 // Threads: every method may be called concurrently; none waits. One of its own asks the engines.

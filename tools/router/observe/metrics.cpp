@@ -109,11 +109,10 @@ std::string render_metrics(const Counters& counters, const FleetCounts& fleet,
                  MetricType::Counter);
   families.add(number(fleet.recoveries));
   families.begin("aqua_router_sweeps_waiting",
-                 "Parcels of failed moves that no engine has been found to end yet.",
-                 MetricType::Gauge);
+                 "Parcels of moves that no engine has been found to end yet.", MetricType::Gauge);
   families.add(number(fleet.sweeps));
   families.begin("aqua_router_sweeps_forgotten_total",
-                 "Parcels of failed moves that are not looked for any more: there were too many.",
+                 "Parcels of moves that are not looked for any more: there were too many.",
                  MetricType::Counter);
   families.add(number(fleet.sweeps_forgotten));
   families.begin("aqua_router_plans_total", "Plans that the packer made.", MetricType::Counter);
