@@ -152,6 +152,7 @@ class Receiver:
         self._incoming: Dict[int, _Incoming] = {}
         self._arrived: Dict[int, Arrived] = {}
         self._unclaimed: "OrderedDict[int, float]" = OrderedDict()  # arrived, by when asked for
+        self._in_part: Dict[int, float] = {}  # of some ranks alone, and not asked for: by when all of it
         self._ended: "OrderedDict[int, None]" = OrderedDict()
         self._cut_off: "OrderedDict[int, None]" = OrderedDict()
         self._errors: Set[int] = set()
@@ -165,6 +166,7 @@ class Receiver:
                 self._refused.add(receive.request)
                 continue
             self._unclaimed.pop(receive.sequence, None)
+            self._in_part.pop(receive.sequence, None)
             self._incoming[receive.sequence] = _Incoming(
                 receive, time.monotonic() + self._patience
             )
@@ -176,8 +178,9 @@ class Receiver:
         """Requests that have all of their KV, or of which some is a load error."""
         told, self._refused = self._refused, set()
         now = time.monotonic()
-        for each in self._streamer.arrived(lambda sequence: sequence not in self._ended):
+        for each in self._streamer.arrived(lambda sequence: self._is_wanted(sequence, now)):
             self._arrived[each.sequence] = each
+            self._in_part.pop(each.sequence, None)
             if each.sequence not in self._incoming:
                 self._unclaimed[each.sequence] = now + self._patience
         for cut_off in self._streamer.cut_off():
@@ -212,6 +215,7 @@ class Receiver:
             _remember(self._cut_off, sequence)
         self._arrived.clear()
         self._unclaimed.clear()
+        self._in_part.clear()
         self._streamer = streamer
         try:
             streamer.admit(self._of, self._sequences)
@@ -223,6 +227,17 @@ class Receiver:
             if incoming.stream_in is not None:
                 incoming.stream_in.close()
         self._incoming.clear()
+
+    def _is_wanted(self, sequence: int, now: float) -> bool:
+        """Of one that is not here whole, also for the first time. Where a rank has ended before it gave its part, and
+        nobody asks for the sequence, nothing else would end the parts of the others."""
+        if sequence in self._incoming:
+            return True
+        if sequence not in self._ended and now <= self._in_part.setdefault(sequence, now + self._patience):
+            return True
+        self._in_part.pop(sequence, None)
+        _remember(self._ended, sequence)
+        return False
 
     def _advance(self, incoming: _Incoming, now: float) -> bool:
         """True: all has come."""
@@ -260,6 +275,7 @@ class Receiver:
     def _end(self, sequence: int) -> None:
         self._arrived.pop(sequence, None)
         self._unclaimed.pop(sequence, None)
+        self._in_part.pop(sequence, None)
         _remember(self._ended, sequence)
         try:
             if self._streamer.finish(sequence, self._stream()):
