@@ -285,7 +285,10 @@ Result<void> ParcelBook::cancel(const std::string& id, std::uint64_t up_to) {
       Record& record = parcels_.at(number);
       if (record.given_turn > up_to) continue;
       if (is_taken(record.state)) {
-        is_with_a_taker |= !record.replaced;  // a replaced one waits no more
+        // A replaced one waits here no more, but may come where a courier carries it.
+        const auto taker = members_.find(record.taker);
+        const bool is_carried = taker != members_.end() && taker->second.courier.has_value();
+        is_with_a_taker |= !record.replaced || is_carried;
         continue;
       }
       tell_giver(record, number, ParcelEvent::cancelled);

@@ -134,7 +134,8 @@ class NaiveParcels {
   Said cancel(const std::string& id) {
     const std::size_t before = rows_.size();
     const bool is_with_a_taker = std::ranges::any_of(rows_, [&](const Row& row) {
-      return row.record.id == id && row.record.taker != 0 && !row.record.replaced;
+      return row.record.id == id && row.record.taker != 0 &&
+             (!row.record.replaced || members_[row.record.taker].courier);
     });
     remove_if([&](const Row& row) {
       if (row.record.id != id || row.record.taker != 0) return false;

@@ -91,7 +91,7 @@ void Hosts::give_up_parcels(const std::vector<Request>& requests) const {
           const auto given_up = cancel_parcel(kStreams, parcel_of(request.sequence, from, to),
                                               example::keeper_socket(folder));
           if (given_up.ok() || given_up.error().code == Code::not_found) continue;
-          // A courier has it then. Leftovers tells later whether it stays.
+          // A taker or a courier has it then. Leftovers tells later whether it stays.
           if (given_up.error().code != Code::failed_precondition)
             throw example::failure("cancel_parcel", given_up.error());
         }

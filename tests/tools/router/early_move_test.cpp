@@ -48,6 +48,7 @@ class EarlyMove : public ::testing::Test {
       engine->obey([this](const Json& order) {
         if (order.at("order") == "move") handed_ = true;
         if (order.at("order") == "grant") granted_ = true;
+        if (order.at("order") == "sweep") swept_ = true;
         return 200;
       });
       endpoints.push_back(parse_engine(name + "=" + engine->url()).value());
@@ -106,7 +107,7 @@ class EarlyMove : public ::testing::Test {
 
   std::atomic<bool> begins_{false}, ends_{false};
   std::atomic<bool> takes_{false}, reserved_{false}, handed_{false}, confirmed_{false};
-  std::atomic<bool> granted_{false};
+  std::atomic<bool> granted_{false}, swept_{false};
   std::chrono::steady_clock::time_point ordered_{};  // by then it was
   std::atomic<bool> leaves_{false};                  // the client
   std::atomic<int> looks_{0};
@@ -136,6 +137,15 @@ TEST_F(EarlyMove, IsTimedFromItsOrderOn) {
   EXPECT_EQ(fleet_->counts().moves.of(migration::Kind::kv, MoveEnd::done), 1U);
   const auto& times = counters_.moves[static_cast<std::size_t>(migration::Kind::kv)];
   EXPECT_GE(std::chrono::microseconds(times.microseconds.load()), waited);
+}
+
+// Its destination may die with the parcel in hand, at once.
+TEST_F(EarlyMove, IsSweptAlsoWhereItIsDone) {
+  takes_ = true;
+  start(std::chrono::minutes(1));
+  expect_the_answer();
+  EXPECT_EQ(fleet_->counts().moves.of(migration::Kind::kv, MoveEnd::done), 1U);
+  EXPECT_TRUE(becomes([&] { return swept_ && fleet_->counts().sweeps == 0; }));
 }
 
 TEST_F(EarlyMove, WaitsNoLongerThanAMoveMay) {

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <semaphore>
@@ -52,7 +54,7 @@ class SweepsOfRequests : public ::testing::Test {
                  std::chrono::milliseconds(10)};
 };
 
-// The sweep names the turn of the move that failed, so that it does no harm to a later one.
+// The sweep names the turn of the move, so that it does no harm to a later one.
 TEST_F(SweepsOfRequests, NameTheTurnUpToWhichParcelsEnd) {
   sweeps_.add(of("a"), 4);
   arrived_.acquire();
@@ -88,22 +90,21 @@ TEST_F(SweepsOfRequests, BeyondTheMostTheOldestIsForgottenAndCounted) {
   EXPECT_EQ(asked().back(), (Asked::value_type{"b0", 1}));
 }
 
-// Couriers may have it: it is with the first keeper until it has ended at the second one.
-TEST(SweepsBetweenPools, AreOverOnceTheFirstHasNothingAndTheSecondIsSweptBehindThat) {
+// Asked in turn, each of two pools' engines: "f" of the first, "t" of the second. An engine says so
+// many times that a courier or a taker has the parcel still.
+std::string asked_while(int first_has_it, int second_has_it) {
   ScriptedEngine from, to;
   std::mutex mu;
   std::string asked;
-  int left = 2;  // times that the courier has it still
-  from.obey([&](const auto&) {
-    const std::lock_guard lock(mu);
-    asked += "f";
-    return left-- > 0 ? 503 : 200;
-  });
-  to.obey([&](const auto&) {
-    const std::lock_guard lock(mu);
-    asked += "t";
-    return 200;
-  });
+  const auto obey = [&](ScriptedEngine& engine, char letter, int& left) {
+    engine.obey([&, letter](const auto&) {
+      const std::lock_guard lock(mu);
+      asked += letter;
+      return left-- > 0 ? 503 : 200;
+    });
+  };
+  obey(from, 'f', first_has_it);
+  obey(to, 't', second_has_it);
   const auto endpoint = [](const char* name, const ScriptedEngine& engine) {
     return std::make_shared<const EngineEndpoint>(parse_engine(name + engine.url()).value());
   };
@@ -112,8 +113,40 @@ TEST(SweepsBetweenPools, AreOverOnceTheFirstHasNothingAndTheSecondIsSweptBehindT
                 std::chrono::milliseconds(10));
   sweeps.add({"p", "q", "r"}, 4);
   EXPECT_TRUE(becomes([&] { return sweeps.waiting() == 0; }));
+  EXPECT_EQ(sweeps.oldest(), std::chrono::nanoseconds(0));
   const std::lock_guard lock(mu);
-  EXPECT_EQ(asked, "ftftft");
+  return asked;
+}
+
+// Couriers may have it: it is with the first keeper until it has ended at the second one.
+TEST(SweepsBetweenPools, AreOverOnceTheFirstHasNothingAndTheSecondIsSweptBehindThat) {
+  EXPECT_EQ(asked_while(2, 0), "ftftft");
+}
+
+// Of whose death the keeper may hear later than the router.
+TEST(SweepsBetweenPools, GoOnWhileATakerHasIt) {
+  EXPECT_EQ(asked_while(0, 2), "ftftft");
+}
+
+// One that is stuck is not asked for again each time that another one is wanted.
+TEST(StuckSweeps, WaitForTheirTurnWhileOthersAreDone) {
+  ScriptedEngine engine;
+  std::atomic<int> stuck{0};
+  engine.obey([&](const nlohmann::json& order) {
+    if (order.at("request") != "stuck") return 200;
+    ++stuck;
+    return 503;
+  });
+  const auto endpoint =
+      std::make_shared<const EngineEndpoint>(parse_engine("a=" + engine.url()).value());
+  Sweeps sweeps([&](const std::string&) { return std::vector{endpoint}; }, std::chrono::hours(1));
+  sweeps.add({"p", "p", "stuck"}, 4);
+  EXPECT_TRUE(becomes([&] { return stuck == 1; }));
+  for (int i = 0; i < 20; ++i) {
+    sweeps.add({"p", "p", std::to_string(i)}, 4);
+    EXPECT_TRUE(becomes([&] { return sweeps.waiting() == 1; }));
+  }
+  EXPECT_EQ(stuck, 1);
 }
 
 }  // namespace

@@ -327,6 +327,7 @@ FleetCounts Fleet::counts() const {
   FleetCounts counts = counts_;
   counts.requests = requests_.size();
   counts.sweeps = sweeps_.waiting();
+  counts.oldest_sweep = std::chrono::duration_cast<std::chrono::milliseconds>(sweeps_.oldest());
   counts.sweeps_forgotten = sweeps_.forgotten();
   for (const auto& [id, request] : requests_) counts.waiting += request.at == packing::no_engine;
   return counts;

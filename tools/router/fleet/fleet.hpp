@@ -87,8 +87,9 @@ struct MoveView {
 };
 struct FleetCounts {
   std::uint64_t requests = 0, waiting = 0;
-  std::uint64_t sweeps = 0;            // that no engine has done yet
-  std::uint64_t sweeps_forgotten = 0;  // because there were too many
+  std::uint64_t sweeps = 0;                  // that no engine has done yet
+  std::chrono::milliseconds oldest_sweep{};  // of these, for how long
+  std::uint64_t sweeps_forgotten = 0;        // because there were too many
   MoveCounts moves{};
   std::uint64_t recoveries = 0, plans = 0;
 };

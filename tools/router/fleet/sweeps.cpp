@@ -29,21 +29,30 @@ Sweeps::~Sweeps() {
 
 void Sweeps::add(const Name& name, Turn up_to) {
   const MutexLock lock(mu_);
-  if (!due_.contains(name) && due_.size() >= kMost) {
-    due_.erase(std::ranges::min_element(due_, {},
-                                        [](const auto& entry) { return entry.second.wanted_as; }));
+  if (!wanted_.contains(name) && wanted_.size() >= kMost) {
+    wanted_.erase(std::ranges::min_element(
+        wanted_, {}, [](const auto& entry) { return entry.second.wanted_as; }));
     ++forgotten_;
   }
-  Sweep& sweep = due_[name];
+  const auto now = Clock::now();
+  Sweep& sweep = wanted_.try_emplace(name, Sweep{.since = now}).first->second;
   sweep.up_to = std::max(sweep.up_to, up_to);
   sweep.wanted_as = ++last_;
-  added_ = true;
+  sweep.next = now;
   changed_.notify_all();
 }
 
 std::size_t Sweeps::waiting() const {
   const MutexLock lock(mu_);
-  return due_.size();
+  return wanted_.size();
+}
+
+Sweeps::Clock::duration Sweeps::oldest() const {
+  const MutexLock lock(mu_);
+  const auto now = Clock::now();
+  auto since = now;
+  for (const auto& [name, sweep] : wanted_) since = std::min(since, sweep.since);
+  return now - since;
 }
 
 std::uint64_t Sweeps::forgotten() const {
@@ -51,29 +60,45 @@ std::uint64_t Sweeps::forgotten() const {
   return forgotten_;
 }
 
+std::map<Sweeps::Name, Sweeps::Sweep> Sweeps::due_by(Clock::time_point now) const {
+  std::map<Name, Sweep> due;
+  for (const auto& [name, sweep] : wanted_) {
+    if (sweep.next <= now) due.emplace(name, sweep);
+  }
+  return due;
+}
+
+Sweeps::Clock::time_point Sweeps::next_try() const {
+  auto next = Clock::time_point::max();
+  for (const auto& [name, sweep] : wanted_) next = std::min(next, sweep.next);
+  return next;
+}
+
 void Sweeps::run(const std::stop_token& stop) {
   for (;;) {
     std::map<Name, Sweep> round;
     {
       const MutexLock lock(mu_);
-      const auto until = std::chrono::steady_clock::now() + again_;
-      while (!over_ && !added_ && (due_.empty() || std::chrono::steady_clock::now() < until)) {
-        if (due_.empty()) {
+      while (!over_ && (round = due_by(Clock::now())).empty()) {
+        if (wanted_.empty()) {
           changed_.wait(mu_);
         } else {
-          (void)changed_.wait_until(mu_, until);
+          (void)changed_.wait_until(mu_, next_try());
         }
       }
       if (over_) return;
-      added_ = false;
-      round = due_;
     }
     for (const auto& [name, sweep] : round) {
-      if (!carry_out(name, sweep.up_to, stop)) continue;
+      const bool done = carry_out(name, sweep.up_to, stop);
       const MutexLock lock(mu_);
-      const auto found = due_.find(name);
-      // One that was wanted again meanwhile may be of a later move.
-      if (found != due_.end() && found->second.wanted_as == sweep.wanted_as) due_.erase(found);
+      const auto found = wanted_.find(name);
+      // One that was wanted again meanwhile may be of a later move, and is tried at once.
+      if (found == wanted_.end() || found->second.wanted_as != sweep.wanted_as) continue;
+      if (done) {
+        wanted_.erase(found);
+      } else {
+        found->second.next = Clock::now() + again_;
+      }
     }
   }
 }

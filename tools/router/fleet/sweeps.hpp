@@ -4,8 +4,8 @@
 // dead itself, so that the engines are asked one after another, and again, until one has done it.
 //
 // A parcel that couriers carry from one pool to another is with the first one's keeper until it has
-// ended at the second one's. So both are swept in this order, again and again, until nothing is in
-// the first one: what had left it by then was in the second one when that was swept.
+// ended at the second one's. So both are swept in this order, again and again, until neither has
+// anything: what had left the first one by then was in the second one when that was swept.
 //
 // A sweep names the turn of the move. Parcels of later moves have higher turns and are
 // not touched, so that a request moves again without waiting for the sweep of an earlier move.
@@ -39,6 +39,8 @@ class Sweeps {
   using EnginesOf =
       std::function<std::vector<std::shared_ptr<const EngineEndpoint>>(const std::string& pool)>;
 
+  using Clock = std::chrono::steady_clock;
+
   // Between two tries of a sweep that no engine has done: `again`.
   Sweeps(EnginesOf engines, std::chrono::milliseconds again);
   ~Sweeps();
@@ -57,6 +59,8 @@ class Sweeps {
   void add(const Name& name, Turn up_to);
   // That no engine has done yet.
   [[nodiscard]] std::size_t waiting() const;
+  // For how long the oldest of them has been wanted; 0: there is none.
+  [[nodiscard]] Clock::duration oldest() const;
   // That were forgotten so far, because there were too many.
   [[nodiscard]] std::uint64_t forgotten() const;
 
@@ -64,9 +68,13 @@ class Sweeps {
   struct Sweep {
     Turn up_to = kNoTurn;
     std::uint64_t wanted_as = 0;  // the number of the last add() of it
+    Clock::time_point since{};    // of the first
+    Clock::time_point next{};     // not to be tried earlier
   };
 
   void run(const std::stop_token& stop);
+  [[nodiscard]] std::map<Name, Sweep> due_by(Clock::time_point now) const AQUA_REQUIRES(mu_);
+  [[nodiscard]] Clock::time_point next_try() const AQUA_REQUIRES(mu_);
   [[nodiscard]] bool carry_out(const Name& name, Turn up_to, const std::stop_token& stop) const;
   // Whether an engine of the pool has done it.
   [[nodiscard]] bool sweep(const std::string& pool, const EngineCall& call,
@@ -76,9 +84,8 @@ class Sweeps {
   const std::chrono::milliseconds again_;
   mutable Mutex mu_;
   CondVar changed_;
-  std::map<Name, Sweep> due_ AQUA_GUARDED_BY(mu_);
+  std::map<Name, Sweep> wanted_ AQUA_GUARDED_BY(mu_);
   std::uint64_t last_ AQUA_GUARDED_BY(mu_) = 0, forgotten_ AQUA_GUARDED_BY(mu_) = 0;
-  bool added_ AQUA_GUARDED_BY(mu_) = false;  // since the last round
   bool over_ AQUA_GUARDED_BY(mu_) = false;
   std::jthread thread_;
 };

@@ -114,7 +114,7 @@ class Conversation {
   void send(Turn to, EngineCall call, std::function<Mail(const Error&)> failed = {});
   [[nodiscard]] OrderSender& sender_to(const std::shared_ptr<const EngineEndpoint>& engine);
   void follow_kv(Next next);
-  void sweep(const Move& move);  // ends its parcel, should it wait for nobody
+  void sweep(const Move& move, bool done);  // ends its parcel, should it wait for nobody
   void look_at_kv_move();
   void drop_attempts(const std::string& engine);  // "": of every engine
   void say(Piece& piece);

@@ -146,8 +146,11 @@ void Conversation::send(Turn to, EngineCall call, std::function<Mail(const Error
       });
 }
 
-void Conversation::sweep(const Move& move) {
-  fleet_.sweep(move.source_engine->kv.pool, move.order.engine->kv.pool, name_, move.destination);
+// Where it is done the destination has taken it, and left it to the next if it died at once: it is
+// in its own pool then.
+void Conversation::sweep(const Move& move, bool done) {
+  const std::string& to = move.order.engine->kv.pool;
+  fleet_.sweep(done ? to : move.source_engine->kv.pool, to, name_, move.destination);
 }
 
 // One engine is told one thing after another.
@@ -196,7 +199,7 @@ void Conversation::carry_out(const migration::RouterOrder& order) {
           });
     case RouterCommand::sweep:
     case RouterCommand::recompute:
-      return sweep(*move_);
+      return sweep(*move_, /*done=*/false);
     case RouterCommand::deny:
     case RouterCommand::confirm:
     case RouterCommand::cancel_source:

@@ -153,8 +153,7 @@ void Conversation::end_move(bool done) {
   if (!move_) return;
   const Move over = *std::exchange(move_, std::nullopt);
   if (done) counters_.moved(over.kind, Clock::now() - over.order.ordered);
-  // Also where it is done: a destination that dies with the parcel in hand leaves it to the next.
-  if (over.ordered) sweep(over);
+  if (over.ordered) sweep(over, done);
   fleet_.move_over(over.order, over.kind, done ? MoveEnd::done : over.end, over.why);
 }
 

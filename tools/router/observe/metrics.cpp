@@ -111,6 +111,9 @@ std::string render_metrics(const Counters& counters, const FleetCounts& fleet,
   families.begin("aqua_router_sweeps_waiting",
                  "Parcels of moves that no engine has been found to end yet.", MetricType::Gauge);
   families.add(number(fleet.sweeps));
+  families.begin("aqua_router_oldest_sweep_seconds",
+                 "For how long the oldest of them has been looked for.", MetricType::Gauge);
+  families.add(std::chrono::duration<double>(fleet.oldest_sweep).count());
   families.begin("aqua_router_sweeps_forgotten_total",
                  "Parcels of moves that are not looked for any more: there were too many.",
                  MetricType::Counter);
