@@ -41,7 +41,7 @@ Bridge::Bridge(const std::filesystem::path& directory) : directory_(directory) {
 
 Bridge::~Bridge() {
   std::string links = std::string(kBridge);
-  for (const unsigned host : attached_) links += " " + host_name(host);
+  for (const unsigned host : attached_) links.append(" ").append(host_name(host));
   // A link whose host has ended may be gone already.
   const std::string all = "for one in " + links + "; do ip link delete $one 2>/dev/null; done";
   ChildProcess child("ip", {"/bin/sh", "-c", all});
