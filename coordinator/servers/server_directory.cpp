@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <ranges>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -31,11 +30,13 @@ std::string shown(std::string_view key) {
 std::vector<std::string> missing_in(const std::vector<wire::Server>& others,
                                     const std::vector<wire::Server>& servers,
                                     std::string_view self) {
-  const auto names = std::views::transform(&wire::Server::name);
-  std::vector<std::string> missing;
-  std::ranges::set_difference(servers | names, others | names, std::back_inserter(missing));
-  std::erase(missing, self);
-  return missing;
+  std::vector<wire::Server> missing;
+  std::ranges::set_difference(servers, others, std::back_inserter(missing), {}, &wire::Server::name,
+                              &wire::Server::name);
+  std::vector<std::string> names;
+  for (const wire::Server& server : missing)
+    if (server.name != self) names.push_back(server.name);
+  return names;
 }
 
 }  // namespace
