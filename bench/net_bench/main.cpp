@@ -9,11 +9,9 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -29,6 +27,7 @@
 #include "report/report_file.hpp"
 #include "samples.hpp"
 #include "tools/courier/carry/keeper_side.hpp"
+#include "tools/courier/net/sockets.hpp"
 #include "tools/http/http_client.hpp"
 #include "tools/http/metrics_text.hpp"
 
@@ -212,8 +211,7 @@ class Bench {
       report["ucx"] = {{"skipped", why}};
       std::printf("UCX: skipped: %s\n", why);
     };
-    std::error_code none;
-    if (!std::filesystem::is_empty("/sys/class/infiniband", none) && !none)
+    if (aqua::courier::has_rdma_device())
       return skip("there is RDMA here, which couriers take, and this is of TCP");
     if (!UcxAlone::is_installed()) return skip("no ucx_perftest here (Debian's ucx-utils)");
     const Couriers couriers(courier_, files_, a_, b_, {"net"}, 1, "ucx");

@@ -127,6 +127,26 @@ TEST_F(CutOffParcel, IsNotOneThatACourierHasTakenAndWhoCancelsItHearsSo) {
   EXPECT_EQ(code_of(book_.cancel("a", 3)), "not_found");
 }
 
+// A higher turn was closed, so that what is taken waits here no more. It may still come where a
+// courier carries it.
+TEST_F(CutOffParcel, IsNotOneThatWasReplacedAndOfTheseOnlyACouriersMayComeYet) {
+  ASSERT_TRUE(book_.join_courier(kCourier, "decode", {"prefill", "b.test"}).ok());
+  for (const MemberNumber taker : {kCourier, kDecode}) {
+    const std::string id = taker == kCourier ? "a" : "b";
+    ASSERT_TRUE(book_.admit(taker, "prefill", 1).ok());
+    const std::uint64_t number = reserve({id, 3});
+    ASSERT_TRUE(book_.close(kGiver, number, 1, "").ok());
+    ASSERT_EQ(book_.accept(taker).value(), number);
+    ASSERT_TRUE(book_.admit(taker, "prefill", 1).ok());
+    ASSERT_TRUE(book_.close(kNext, reserve({id, 9}, kNext), 1, "").ok());
+    EXPECT_EQ(code_of(book_.cancel(id, 3)),
+              taker == kCourier ? "failed_precondition" : "not_found");
+    EXPECT_TRUE(book_.finish(taker, number).ok());
+    EXPECT_EQ(code_of(book_.cancel(id, 3)), "not_found");
+    EXPECT_TRUE(book_.cancel(id).ok());
+  }
+}
+
 // Where it was cut off before it was carried, its courier says so.
 TEST_F(CutOffParcel, IsOneThatWasToComeFromAnotherKeeper) {
   ASSERT_TRUE(book_.join_courier(kCourier, "prefill", {}).ok());

@@ -152,7 +152,7 @@ class Receiver:
         self._incoming: Dict[int, _Incoming] = {}
         self._arrived: Dict[int, Arrived] = {}
         self._unclaimed: "OrderedDict[int, float]" = OrderedDict()  # arrived, by when asked for
-        self._in_part: Dict[int, float] = {}  # of some ranks alone, and not asked for: by when all of it
+        self._in_part: Dict[int, float] = {}  # not asked for; by when all has to be here
         self._ended: "OrderedDict[int, None]" = OrderedDict()
         self._cut_off: "OrderedDict[int, None]" = OrderedDict()
         self._errors: Set[int] = set()
@@ -229,8 +229,8 @@ class Receiver:
         self._incoming.clear()
 
     def _is_wanted(self, sequence: int, now: float) -> bool:
-        """Of one that is not here whole, also for the first time. Where a rank has ended before it gave its part, and
-        nobody asks for the sequence, nothing else would end the parts of the others."""
+        """Whether to keep what has come of a sequence that is not here whole yet. Where a rank died before it gave its
+        part, and nobody asks for the sequence, nothing but the patience ends the other ranks' parts."""
         if sequence in self._incoming:
             return True
         if sequence not in self._ended and now <= self._in_part.setdefault(sequence, now + self._patience):

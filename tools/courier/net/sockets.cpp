@@ -12,7 +12,9 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -163,6 +165,12 @@ Result<UniqueFd> accept_next(int listener, int stop) {
     const auto ready = wait_until(listener, POLLIN, std::chrono::hours(1), stop);
     if (!ready.ok() && ready.error().code == Code::cancelled) return ready.error();
   }
+}
+
+bool has_rdma_device() {
+  std::error_code none;
+  std::filesystem::directory_iterator devices("/sys/class/infiniband", none);
+  return !none && devices != std::filesystem::directory_iterator();
 }
 
 }  // namespace aqua::courier

@@ -36,5 +36,7 @@ void give_up_after(int socket, std::chrono::seconds patience);
 // Until the socket has one of these events of poll(). unavailable: not within `patience`.
 [[nodiscard]] Result<void> wait_until(int socket, short events, std::chrono::milliseconds patience,
                                       int stop);
+// Whether the kernel lists an RDMA device. UCX need not be loaded to know that.
+[[nodiscard]] bool has_rdma_device();
 
 }  // namespace aqua::courier

@@ -9,6 +9,7 @@
 #include "base/concat.hpp"
 #include "base/ids.hpp"
 #include "base/try.hpp"
+#include "tools/courier/net/sockets.hpp"
 #include "tools/courier/ucx/ucx_worker.hpp"
 #include "tools/courier/wire/frame.hpp"
 
@@ -43,8 +44,8 @@ class OverUcx final : public UcxCarrier {
   // Memory of the caller is good until an error is returned, and no longer. What is asked of this
   // carrier afterwards fails as that did.
   void end(const Error& why) {
-    worker_.reset();
     ended_by_ = why;
+    worker_.reset();
   }
   Result<void> or_end(Result<void> done) {
     if (!done.ok() && worker_ != nullptr) end(done.error());

@@ -5,8 +5,6 @@
 
 #include <array>
 #include <cstdlib>
-#include <filesystem>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -72,12 +70,6 @@ Result<const UcxLibrary*> load() {
 
 Error UcxLibrary::error(const char* doing, ucs_status_t status) const {
   return {Code::unavailable, concat("courier: UCX: ", doing, ": ", status_string(status))};
-}
-
-bool has_rdma_device() {
-  std::error_code none;
-  std::filesystem::directory_iterator devices("/sys/class/infiniband", none);
-  return !none && devices != std::filesystem::directory_iterator();
 }
 
 Result<const UcxLibrary*> load_ucx() {

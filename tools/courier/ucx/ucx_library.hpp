@@ -41,9 +41,6 @@ struct UcxLibrary {
   [[nodiscard]] Error error(const char* doing, ucs_status_t status) const;
 };
 
-// By the kernel's word, so that UCX is not loaded in vain.
-[[nodiscard]] bool has_rdma_device();
-
 // The library stays loaded. unavailable: why it cannot be.
 [[nodiscard]] Result<const UcxLibrary*> load_ucx();
 

@@ -9,6 +9,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "tools/courier/net/sockets.hpp"
 
 namespace aqua::courier {
 namespace {

@@ -146,8 +146,8 @@ void Conversation::send(Turn to, EngineCall call, std::function<Mail(const Error
       });
 }
 
-// Where it is done the destination has taken it, and left it to the next if it died at once: it is
-// in its own pool then.
+// The destination of a move that is done had taken the parcel at its own keeper. If it has died
+// since, the parcel waits there for the next taker, and the source's keeper has nothing to end.
 void Conversation::sweep(const Move& move, bool done) {
   const std::string& to = move.order.engine->kv.pool;
   fleet_.sweep(done ? to : move.source_engine->kv.pool, to, name_, move.destination);
