@@ -32,16 +32,20 @@ Replicas::Replicas(Runtime& runtime, const Options& options, const KvCache& cach
 }
 
 bool Replicas::attach() {
-  if (replicator_ && replicator_->status().connected) return true;
-  replicator_.reset();
-  known_.clear();
-  auto replicator = kv_stream::Replicator::create(runtime_, cache_.layout(), options_);
-  if (replicator.ok()) {
-    replicator_.emplace(std::move(replicator).value());
+  Result<void> attached;
+  if (replicator_) {
+    attached = replicator_->reconnect();
+  } else if (auto made = kv_stream::Replicator::create(runtime_, cache_.layout(), options_);
+             made.ok()) {
+    replicator_.emplace(std::move(*made));
     if (sealed_) replicator_->seal();
-  } else if (replicator.error().code != Code::unavailable) {
-    throw example::Failure("replicator: " + replicator.error().message);
+  } else {
+    attached = made.error();
   }
+  // A keeper that has begun anew may have no room yet: generation goes on, unprotected.
+  const bool later = attached.ok() || attached.error().code == Code::unavailable ||
+                     (replicator_ && attached.error().code == Code::resource_exhausted);
+  if (!later) throw example::Failure("replicator: " + attached.error().message);
   return replicator_.has_value();
 }
 
@@ -93,6 +97,7 @@ void Replicas::resume(Word term) {
 std::vector<std::uint32_t> Replicas::survey(const Survey& survey, std::uint32_t room) {
   std::vector<std::uint32_t> marks(survey.sequences.size());
   reader_.reset();
+  (void)attach();  // to the keeper that the reader will be of
   auto reader = kv_stream::ReplicaReader::open(runtime_, {.owner = options_.owner,
                                                           .shape = options_.shape,
                                                           .term = survey.term,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replicas are the copies that a process keeps of its KV with the keeper, by the library's
 // Replicator, and what it finds there of a dead process whose place it has, by a ReplicaReader.
-// Without a keeper it goes on without replicas. When there is one again each sequence is replicated
-// anew, all of it, with its next step.
+// Without a keeper it goes on without replicas. When there is one again, what that one lacks is
+// copied behind the next steps.
 //
 // Threads: one. Errors: Failure. Runtime and cache outlive it.
 #pragma once
@@ -53,7 +53,7 @@ class Replicas {
 
  private:
   using Clock = std::chrono::steady_clock;
-  // Whether there is a keeper; a new one knows nothing yet.
+  // Whether there is a replicator, which is told of each step whether or not it has a keeper now.
   bool attach();
   // Counts what the ticket, which is done, has moved.
   void measured(const Ticket& copy, Clock::time_point since);

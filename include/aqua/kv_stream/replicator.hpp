@@ -27,8 +27,8 @@
 // run.
 //
 // Threads: one at a time, but wait(), which may be called beside any other. No call but create(),
-//          wait() and the destructor waits for a stream, a socket or another process; threads of
-//          the library's own do.
+//          reconnect(), wait() and the destructor waits for a stream, a socket or another process;
+//          threads of the library's own do.
 // Owns:    segments, and addresses in them. Layout and runtime outlive it. What was committed stays
 //          with the keeper after it: a ReplicaReader drops it.
 // Units:   tokens; bytes where said.
@@ -100,7 +100,7 @@ struct AdoptedReplica {
 };
 
 struct ReplicatorStatus {
-  bool connected = true;  // to the keeper. Once false it stays so: create another one
+  bool connected = true;  // to the keeper. Once false it stays so until reconnect()
   std::string error{};    // why something is not protected, or was not once; empty: it all was
   std::size_t sequences = 0;
   std::vector<std::uint64_t> unprotected{};  // sequences
@@ -161,6 +161,17 @@ class AQUA_API Replicator {
   //   invalid_argument  as step(); already_exists: the sequence is known here
   [[nodiscard]] Result<void> adopt(const AdoptedReplica& replica);
 
+  // Where the keeper has ended (status().connected), connects to the one that listens now; else
+  // does nothing. What of this replicator's packs that one has, as a keeper that had written them
+  // to its disk, is the replica still, but for copies of another server's; all else that it has of
+  // this replicator is dropped there. What is missing is copied again, background_bytes a step, out
+  // of the blocks that sequences have then. It comes before a ReplicaReader is opened at that
+  // keeper, so that what is restored is adopted. Blocks for the keeper, and until what was posted
+  // to the former one has ended; or a wait() that is under way does the latter, which is not told.
+  //   unavailable         no keeper listens yet, or it does not answer
+  //   permission_denied, resource_exhausted  as Segments::open()
+  // It may be called again then, and steps go on meanwhile.
+  [[nodiscard]] Result<void> reconnect();
   // Takes up what the keeper has committed since the last call. Never waits. step() does so, too.
   void poll();
   // Blocks until there is something for poll() to take up. False: nothing came within `patience`.

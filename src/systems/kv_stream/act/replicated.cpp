@@ -2,21 +2,24 @@
 #include "systems/kv_stream/act/replicated.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/concat.hpp"
 #include "base/step.hpp"
+#include "base/try.hpp"
 #include "systems/kv_stream/decide/replica/merge.hpp"
 
 namespace aqua::kv_stream {
 namespace {
 
 constexpr unsigned kMergedAtOnce = 8;
+constexpr std::size_t kRemembered = 4096;         // packs beyond those that are kept
 constexpr std::chrono::seconds kLastOutcomes{5};  // of a keeper that is stopped
 
 }  // namespace
 
 void Replicator::Parts::poll() {
-  for (const CommittedSegment& outcome : segments.committed()) {
+  for (const CommittedSegment& outcome : segments->committed()) {
     const PackId pack = outcome.name.number;
     const auto posted = committing.find(pack);
     if (posted == committing.end()) continue;
@@ -38,7 +41,7 @@ void Replicator::Parts::poll() {
 // Names no stream: the one that the copies were posted to may be gone.
 void Replicator::Parts::release_failed() {
   std::erase_if(failed, [&](PackId pack) {
-    const auto released = segments.release(pack);
+    const auto released = segments->release(pack);
     return released.ok() || released.error().code == Code::not_found;  // the keeper has refused it
   });
 }
@@ -47,7 +50,7 @@ void Replicator::Parts::drop_dead() {
   for (const PackId pack : book.take_dead()) {
     const auto found = kept.find(pack);
     if (found == kept.end()) continue;
-    (void)segments.drop(found->second.name);  // where the keeper is away, it is gone in any case
+    (void)segments->drop(found->second.name);  // where the keeper is away, go_on() does
     kept.erase(found);
   }
   merge_limit = std::clamp(kept_bytes() + options.pack_bytes, options.max_bytes, merge_limit);
@@ -61,9 +64,69 @@ void Replicator::Parts::settle() {
     drop_dead();
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    if (committing.empty() || left.count() <= 0 || !segments.status().connected) return;
-    (void)segments.wait(left);
+    if (committing.empty() || left.count() <= 0 || !connected()) return;
+    (void)segments->wait(left);
   }
+}
+
+Result<void> Replicator::Parts::take_stock() {
+  poll();
+  AQUA_ASSIGN(const auto there, list_segments(options.keeper));
+  std::set<PackId> still;
+  for (const SegmentStatus& each : there) {
+    const PackId pack = each.name.number;
+    const auto found = kept.find(pack);
+    // A copy of another server's segment that was adopted is none that is adopted any more: it may
+    // go with its original.
+    if (found != kept.end() && found->second.name == each.name && !each.copy_of) {
+      still.insert(pack);
+    } else if (mine.contains(pack)) {
+      AQUA_TRY(drop_there(each.name));
+    }
+  }
+  for (auto it = kept.begin(); it != kept.end();) {
+    if (!still.contains(it->first)) {
+      AQUA_TRY(drop_there(it->second.name));  // which may have no memory for it, and lists it not
+      book.failed(it->first);
+      it = kept.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  return {};
+}
+
+// What the keeper refuses to drop it does not have.
+Result<void> Replicator::Parts::drop_there(const SegmentName& name) const {
+  auto dropped = drop_segment(name.number, name.generation, options.keeper);
+  if (!dropped.ok() && dropped.error().code == Code::unavailable) return dropped;
+  return {};
+}
+
+std::shared_ptr<Segments> Replicator::Parts::go_on(std::shared_ptr<Segments> with) {
+  // What was not committed has ended with the former keeper. Of a commit that it has not answered
+  // it may have left a segment all the same, which take_stock() has dropped.
+  if (open) book.failed(open->number());
+  open.reset();
+  for (const auto& [pack, capacity] : committing) book.failed(pack);
+  counted.packs_failed += committing.size();
+  committing.clear();
+  failed.clear();
+  merging.clear();
+  segments.swap(with);
+  {
+    const MutexLock lock(awaited_lock);
+    awaited = segments;
+  }
+  drop_dead();
+  return with;
+}
+
+// Numbers of one keeper ascend: the lowest that are not kept were given back to it long ago.
+void Replicator::Parts::remember(PackId pack) {
+  mine.insert(pack);
+  for (auto it = mine.begin(); mine.size() > kept.size() + kRemembered && it != mine.end();)
+    it = kept.contains(*it) ? std::next(it) : mine.erase(it);
 }
 
 std::size_t Replicator::Parts::kept_bytes() const {
@@ -83,11 +146,12 @@ bool Replicator::Parts::open_pack(bool merges) {
                            options.max_bytes);
     return false;
   }
-  const auto segment = segments.take(options.pack_bytes);
+  const auto segment = segments->take(options.pack_bytes);
   if (!segment.ok()) {
     counted.error = segment.error().message;
     return false;
   }
+  remember(segment->number);
   open.emplace(*segment, head);
   return true;
 }
@@ -110,8 +174,8 @@ std::uint32_t Replicator::Parts::send(SequenceId id, TokenSpan span, Stream stre
     entry.sampler_ids = sequence.ids.fingerprint(entry.sampler.tokens);
     const auto ids = sequence.ids.ids(span.first, span.first + count);
     entry.ids.assign(ids.begin(), ids.end());
-    auto copy = segments.gather(open->number(), entry.offset, layout, sequence.blocks,
-                                {.tokens = {span.first, count}}, stream);
+    auto copy = segments->gather(open->number(), entry.offset, layout, sequence.blocks,
+                                 {.tokens = {span.first, count}}, stream);
     if (!copy.ok()) {
       counted.error = copy.error().message;
       break;
@@ -205,7 +269,7 @@ void Replicator::Parts::commit(Stream stream) {
   if (open->empty()) return;
   const std::size_t bytes = open->close(head.term);
   const PackId pack = open->number();
-  const auto posted = segments.commit(pack, bytes, stream);
+  const auto posted = segments->commit(pack, bytes, stream);
   if (posted.ok()) {
     committing[pack] = open->capacity();
   } else {

@@ -7,12 +7,16 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "aqua/handoff/segments.hpp"
 #include "aqua/kv_stream/replicator.hpp"
+#include "aqua/runtime.hpp"
+#include "base/mutex.hpp"
 #include "systems/kv_stream/act/open_pack.hpp"
 #include "systems/kv_stream/decide/replica/replica_book.hpp"
 #include "systems/kv_stream/decide/replica/token_ids.hpp"
@@ -26,8 +30,11 @@ struct Replicator::Parts {
     SamplerState sampler{};
   };
 
-  Parts(Segments keeper_segments, const Layout& of, const ReplicatorOptions& opts, Pack pack_head)
-      : segments(std::move(keeper_segments)),
+  Parts(Runtime of_runtime, Segments of_keeper, const Layout& of, const ReplicatorOptions& opts,
+        Pack pack_head)
+      : runtime(std::move(of_runtime)),
+        segments(std::make_shared<Segments>(std::move(of_keeper))),
+        awaited(segments),
         layout(of),
         options(opts),
         head(std::move(pack_head)),
@@ -51,6 +58,15 @@ struct Replicator::Parts {
   void drop_dead();
   // Waits until it has heard what has become of the packs that are being committed.
   void settle();
+  // The keeper that listens now has begun anew, or is another one. Packs that are kept are so still
+  // where it has them; whatever else it has of this replicator's is dropped. Blocks for the keeper.
+  // unavailable: it is away; this may be called again.
+  [[nodiscard]] Result<void> take_stock();
+  [[nodiscard]] Result<void> drop_there(const SegmentName& name) const;
+  // Goes on with these. Returns the former ones: once nobody else has them they are to be
+  // destroyed, which waits for copies.
+  [[nodiscard]] std::shared_ptr<Segments> go_on(std::shared_ptr<Segments> with);
+  void remember(PackId pack);
 
   // Gathers as much of the span as the keeper and `budget` (bytes) have room for, and takes it off
   // the budget. Returns the tokens.
@@ -76,9 +92,14 @@ struct Replicator::Parts {
   // The pack that is due, if there is any; the next one gets as many steps again.
   void end_pack(Stream stream);
   [[nodiscard]] std::size_t kept_bytes() const;
-  [[nodiscard]] bool works() const { return !sealed && segments.status().connected; }
+  [[nodiscard]] bool connected() const { return segments->status().connected; }
+  [[nodiscard]] bool works() const { return !sealed && connected(); }
 
-  Segments segments;
+  Runtime runtime;  // a view, which stays good when the runtime is moved
+  std::shared_ptr<Segments> segments;
+  // The same ones, for wait(), which may run beside a call that replaces them.
+  Mutex awaited_lock{};
+  std::shared_ptr<Segments> awaited AQUA_GUARDED_BY(awaited_lock);
   const Layout& layout;
   const ReplicatorOptions options;
   Pack head;
@@ -98,6 +119,9 @@ struct Replicator::Parts {
     std::size_t capacity = 0;
   };
   std::map<PackId, Kept> kept{};
+  // Those that were packs here last. No keeper that is started after another gives one of its
+  // numbers, so that whatever it has under one of these is this replicator's.
+  std::set<PackId> mine{};
   // What kept_bytes() may come to by merging: max_bytes, or where more than that was adopted, a
   // pack more than is kept. Otherwise nothing of what was adopted could ever be merged.
   std::size_t merge_limit;

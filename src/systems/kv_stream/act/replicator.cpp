@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/internals.hpp"
 #include "base/try.hpp"
 #include "systems/kv_stream/act/replicated.hpp"
 
@@ -18,6 +19,12 @@ Error replicator_refusal(const What&... what) {
 }
 
 constexpr std::size_t kLeastPacks = 4;  // one that is open, one to merge into, two to be merged
+
+Result<Segments> open_segments(Runtime& runtime, const ReplicatorOptions& options) {
+  return Segments::open(
+      runtime,
+      {.segment_bytes = options.pack_bytes, .digest = options.digest, .keeper = options.keeper});
+}
 
 }  // namespace
 
@@ -38,10 +45,9 @@ Result<Replicator> Replicator::create(Runtime& runtime, const Layout& layout,
       tokens_of_pack(head, options.pack_bytes) == 0)
     return replicator_refusal("packs of ", options.pack_bytes, " bytes, of at most ",
                               options.max_bytes, ", for tokens of ", head.token_bytes);
-  AQUA_ASSIGN(Segments segments, Segments::open(runtime, {.segment_bytes = options.pack_bytes,
-                                                          .digest = options.digest,
-                                                          .keeper = options.keeper}));
-  return Replicator(std::make_unique<Parts>(std::move(segments), layout, options, std::move(head)));
+  AQUA_ASSIGN(Segments segments, open_segments(runtime, options));
+  return Replicator(std::make_unique<Parts>(detail::Internals::view(runtime), std::move(segments),
+                                            layout, options, std::move(head)));
 }
 
 Replicator::Replicator(std::unique_ptr<Parts> parts) noexcept : parts_(std::move(parts)) {}
@@ -148,7 +154,7 @@ Result<void> Replicator::adopt(const AdoptedReplica& replica) {
       .sequence = replica.sequence, .blocks = replica.blocks, .ids = replica.ids};
   AQUA_TRY(parts_->check(written));
   parts_->note(written);
-  const std::uint64_t keeper = parts_->segments.status().keeper;
+  const std::uint64_t keeper = parts_->segments->status().keeper;
   for (const ReplicaPiece& piece : replica.pieces) {
     // This keeper has no such segment, or gives its number to another one.
     if (piece.keeper != keeper) continue;
@@ -157,11 +163,20 @@ Result<void> Replicator::adopt(const AdoptedReplica& replica) {
     const PackId pack = piece.segment.number;
     const auto capacity = std::max(piece.capacity, piece.segment.bytes);
     parts_->kept.try_emplace(pack, Parts::Kept{.name = piece.segment, .capacity = capacity});
+    parts_->remember(pack);
     parts_->book.put(replica.sequence, span, pack);
     parts_->book.held(pack);
   }
   parts_->merge_limit =
       std::max(parts_->merge_limit, parts_->kept_bytes() + parts_->options.pack_bytes);
+  return {};
+}
+
+Result<void> Replicator::reconnect() {
+  if (parts_->connected()) return {};
+  AQUA_TRY(parts_->take_stock());  // first: what it drops makes room for what is opened
+  AQUA_ASSIGN(Segments segments, open_segments(parts_->runtime, parts_->options));
+  const auto former = parts_->go_on(std::make_shared<Segments>(std::move(segments)));
   return {};
 }
 
@@ -171,20 +186,24 @@ void Replicator::poll() {
 }
 
 bool Replicator::wait(std::chrono::milliseconds patience) {
-  return parts_->segments.wait(patience);
+  const auto segments = [this] {
+    const MutexLock lock(parts_->awaited_lock);
+    return parts_->awaited;
+  }();
+  return segments->wait(patience);
 }
 
 std::uint32_t Replicator::watermark(std::uint64_t sequence) const {
-  return parts_->segments.status().connected ? parts_->book.watermark(sequence) : 0;
+  return parts_->connected() ? parts_->book.watermark(sequence) : 0;
 }
 
 bool Replicator::is_protected(std::uint64_t sequence) const {
-  return parts_->segments.status().connected && parts_->book.is_protected(sequence);
+  return parts_->connected() && parts_->book.is_protected(sequence);
 }
 
 ReplicatorStatus Replicator::status() const {
   ReplicatorStatus status = parts_->counted;
-  const SegmentsStatus keeper = parts_->segments.status();
+  const SegmentsStatus keeper = parts_->segments->status();
   status.connected = keeper.connected;
   if (status.error.empty() || !keeper.connected) status.error = keeper.error;
   status.sequences = parts_->sequences.size();

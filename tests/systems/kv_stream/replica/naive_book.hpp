@@ -53,6 +53,7 @@ class NaiveBook {
     packs_.erase(pack);
     each([&](SequenceId, std::uint32_t, Token& token) {
       if (token.coming == pack) token.coming = 0;
+      if (token.held == pack) token.held = 0;
     });
   }
   // Each as a span of one token.

@@ -78,13 +78,32 @@ TEST(ReplicaBook, WhatIsCutIsNotHeldWhenItsPackArrives) {
   EXPECT_EQ(book.next(7), (TokenSpan{6, 9}));
 }
 
+TEST(ReplicaBook, WhatItsHolderHasNoMoreIsSentAgain) {
+  ReplicaBook book(kLag);
+  book.written(7, 8);
+  book.put(7, {0, 4}, 1);
+  book.held(1);
+  book.put(7, {4, 8}, 2);
+  book.held(2);
+  book.put(7, {0, 2}, 3);  // to be merged there
+  book.failed(1);
+  EXPECT_EQ(book.watermark(7), 0U);
+  EXPECT_FALSE(book.is_protected(7));
+  EXPECT_EQ(book.next(7), (TokenSpan{2, 4})) << "the others are on their way";
+  EXPECT_TRUE(book.take_dead().empty()) << "pack 1 is nobody's any more";
+  book.held(3);
+  book.put(7, {2, 4}, 4);
+  book.held(4);
+  EXPECT_EQ(book.watermark(7), 8U);
+}
+
 class Twins {
  public:
   explicit Twins(unsigned seed) : random_(seed) {}
 
   void step() {
     const SequenceId sequence = below(4);
-    switch (below(8)) {
+    switch (below(9)) {
       case 0:
         both([&](auto& book) { book.finish(sequence); });
         break;
@@ -104,6 +123,9 @@ class Twins {
         break;
       case 5:
         move();
+        break;
+      case 6:
+        lose();
         break;
       default:
         settle();
@@ -149,6 +171,12 @@ class Twins {
     if (live.empty()) return;
     const auto& [sequence, span] = live[below(live.size())];
     send(sequence, span);
+  }
+  void lose() {
+    const auto held = naive_.packs(/*that_are_held=*/true);
+    if (held.empty() || below(4) != 0) return;
+    const PackId pack = held[below(held.size())];
+    both([&](auto& book) { book.failed(pack); });
   }
   void settle() {
     const auto coming = naive_.packs(/*that_are_held=*/false);

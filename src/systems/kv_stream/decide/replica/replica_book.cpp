@@ -67,7 +67,8 @@ void ReplicaBook::failed(PackId pack) {
   for (const SequenceId each : found->second.sequences) {
     const auto known = sequences_.find(each);
     if (known == sequences_.end()) continue;
-    for (const TokenSpan& span : known->second.coming.of(pack)) known->second.coming.erase(span);
+    for (TokenMap* const map : {&known->second.coming, &known->second.held})
+      for (const TokenSpan& span : map->of(pack)) map->erase(span);
   }
   packs_.erase(found);
 }

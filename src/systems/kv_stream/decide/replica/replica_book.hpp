@@ -4,7 +4,7 @@
 // travel in packs; a pack is *coming* until its holder has it, and *held* then.
 //
 //   written, nowhere --put()--> coming --held()--> held --held() of a later pack--> held there
-//          ^                      | failed()         | cut(), finish()
+//          ^                      | failed()         | failed(), cut(), finish()
 //          '----------------------'------------------'
 //
 // Each token is held by one pack at most, the one that was held last, and is coming with one at
@@ -56,7 +56,7 @@ class ReplicaBook {
   [[nodiscard]] TokenSpan next(SequenceId sequence) const;
   // They go with this pack. Before: they are written, and not coming; the pack is not held.
   void put(SequenceId sequence, TokenSpan span, PackId pack);
-  // A pack's holder has it, or never will.
+  // A pack's holder has it; or never will, or has it no more.
   void held(PackId pack);
   void failed(PackId pack);
 
