@@ -289,6 +289,10 @@ def test_without_its_keeper_a_worker_goes_on_unprotected(stage, keeper):
     stage.step(7, list(range(10)))
     assert replicator.unprotected() == [7] and replicator.status().error
     assert stage.has(7, list(range(10)))
+    keeper.start()
+    replicator.reconnect()
+    stage.hold(7, 10)
+    assert replicator.status().connected and not replicator.unprotected()
 
 
 def test_its_status_is_written_as_metrics(stage):

@@ -12,10 +12,10 @@
  *
  * Threads: every call may be made concurrently; those on one replicator come one after the other,
  *          but wait, which runs beside any other. None waits for a stream, a socket or another
- *          process, but create, wait and free; and a step or flush that finds no memory waits for
- *          the copies that it had begun to post.
- * Memory:  create, free and the replicator's own threads speak to the keeper, and end the process
- *          where that finds no memory for a few kilobytes. Another call that finds none
+ *          process, but create, reconnect, wait and free; and a step or flush that finds no memory
+ *          waits for the copies that it had begun to post.
+ * Memory:  create, reconnect, free and the replicator's own threads speak to the keeper, and end
+ *          the process where that finds no memory for a few kilobytes. Another call that finds none
  *          (resource_exhausted) may have ended in its middle. Where it has, all further calls on
  *          that replicator say aborted, but those that free, wait or tell its status: free it,
  *          which waits for copies that read the blocks, and create another one, to which each
@@ -82,7 +82,8 @@ typedef struct aqua_replicator_status {
   char error[256];    /* why something is not protected, or was not once; cut off where it does not
                          fit. Empty: it all was */
   uint32_t most_lag;  /* tokens that are written and not held, of the sequence with the most */
-  uint32_t connected; /* 1: to the keeper. Once 0 it stays so: create another one */
+  uint32_t connected; /* 1: to the keeper. Once 0 it stays so until
+                          aqua_replicator_reconnect() */
 } aqua_replicator_status;
 #define AQUA_REPLICATOR_STATUS_INIT \
   { sizeof(aqua_replicator_status), 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0, 0 }
@@ -173,6 +174,20 @@ AQUA_CALL aqua_error* aqua_replicator_resume(aqua_replicator replicator, uint64_
 AQUA_CALL aqua_error* aqua_replicator_adopt(aqua_replicator replicator, aqua_replica_reader reader,
                                             uint64_t sequence);
 
+/* Where the keeper has ended (connected is 0), connects to the one that listens now; else does
+ * nothing. What of this replicator's packs that one has, as a keeper that had written them to its
+ * disk, is the replica still, but for copies of another server's; all else that it has of this
+ * replicator is dropped there. What is missing is copied again, background_bytes a step, out of the
+ * blocks that sequences have then. It comes before a reader is opened at that keeper, so that what
+ * is restored is adopted. Waits for the keeper and, as _free does, until what was posted so far has
+ * ended: no kernel may be in a call on the replicator meanwhile. A _wait that is under way is not
+ * told.
+ *   unavailable           no keeper listens yet, or it does not answer
+ *   permission_denied     the keeper is another user's
+ *   resource_exhausted    it has no room for the first packs
+ *   failed_precondition   this is a callback or a kernel
+ * It may be called again then, and steps go on meanwhile. */
+AQUA_CALL aqua_error* aqua_replicator_reconnect(aqua_replicator replicator);
 /* Takes up what the keeper has committed since the last call. Never waits. A step does so, too. */
 AQUA_CALL aqua_error* aqua_replicator_poll(aqua_replicator replicator);
 /* Waits until there is something to take up. *news is 1 then, and 0 where nothing came within

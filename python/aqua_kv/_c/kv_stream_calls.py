@@ -68,6 +68,7 @@ CALLS: "dict[str, list[Any]]" = {
     "aqua_replicator_seal": [r.ReplicatorHandle],
     "aqua_replicator_resume": [r.ReplicatorHandle, c_uint64],
     "aqua_replicator_adopt": [r.ReplicatorHandle, r.ReplicaReaderHandle, c_uint64],
+    "aqua_replicator_reconnect": [r.ReplicatorHandle],
     "aqua_replicator_poll": [r.ReplicatorHandle],
     "aqua_replicator_wait": [r.ReplicatorHandle, c_uint32, _OUT_INT],
     "aqua_replicator_get_watermark": [r.ReplicatorHandle, c_uint64, _OUT_UINT32],

@@ -74,7 +74,7 @@ class WrittenTokens:
 
 @dataclass(frozen=True)
 class ReplicatorStatus:
-    connected: bool  # to the keeper. Once False it stays so: create another one
+    connected: bool  # to the keeper. Once False it stays so until reconnect()
     error: str  # why something is not protected, or was not once; empty: it all was
     sequences: int  # that are known: given, and not finished
     unprotected: int  # ... of which so many are not
@@ -206,6 +206,16 @@ class Replicator(Locked):
         it; INVALID_ARGUMENT: it was restored into another cache; ALREADY_EXISTS: it is known here;
         FAILED_PRECONDITION: the reader is of this owner, and of another term."""
         self._call(lib.aqua_replicator_adopt, reader._handle, size(sequence, "sequence", _UINT64))
+
+    def reconnect(self) -> None:
+        """Where the keeper has ended (status().connected), connects to the one that listens now; else
+        does nothing. What of this replicator's packs that one has, as a keeper that had written them
+        to its disk, is the replica still, but for copies of another server's; all else that it has of
+        this replicator is dropped there. What is missing is copied again, background_bytes a step, out
+        of the blocks that sequences have then. It comes before a reader is opened at that keeper.
+        Waits, without the GIL, for the keeper and until what was posted so far has ended: no kernel
+        may be in a call on the replicator meanwhile. UNAVAILABLE: no keeper listens yet."""
+        self._call(lib.aqua_replicator_reconnect)
 
     def poll(self) -> None:
         """Takes up what the keeper has committed since the last call. Never waits. step() does so, too."""

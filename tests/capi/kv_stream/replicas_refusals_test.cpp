@@ -21,6 +21,7 @@ class CapiReplicasRefusals : public CapiReplicas {
             [=] { return aqua_replicator_seal(one); },
             [=] { return aqua_replicator_resume(one, 2); },
             [=, this] { return aqua_replicator_adopt(one, reader_, 7); },
+            [=] { return aqua_replicator_reconnect(one); },
             [=] { return aqua_replicator_poll(one); },
             [=, this] { return aqua_replicator_wait(one, 0, &answer_); },
             [=, this] { return aqua_replicator_get_watermark(one, 7, &tokens_); },

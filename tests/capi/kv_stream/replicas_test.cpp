@@ -312,7 +312,15 @@ TEST_F(CapiReplicas, WithoutItsKeeperItGoesOnUnprotected) {
   EXPECT_EQ(status.steps_unprotected, 1U);
   EXPECT_STRNE(status.error, "");
   EXPECT_EQ(wrong_bytes(cache_, ids, blocks), 0U) << "the engine goes on";
+  EXPECT_EQ(code_of(aqua_replicator_reconnect(replicator)), AQUA_UNAVAILABLE);
+  keeper_.start();
+  EXPECT_EQ(code_of(aqua_replicator_reconnect(replicator)), AQUA_OK);
+  EXPECT_EQ(status_of(replicator).connected, 1U);
+  await(replicator, 7, 20);
   leave(replicator);
+  const aqua_replica_reader reader = open_reader();
+  EXPECT_EQ(watermark(reader, 7, ids), 20U);
+  leave(reader);
 }
 
 TEST_F(CapiReplicas, BothKeepTheRuntimeOpen) {

@@ -202,6 +202,15 @@ aqua_error* aqua_replicator_adopt(aqua_replicator replicator, aqua_replica_reade
   });
 }
 
+aqua_error* aqua_replicator_reconnect(aqua_replicator replicator) {
+  return call([&]() -> Result<void> {
+    constexpr const char* what = "aqua_replicator_reconnect";
+    AQUA_TRY(check_may_wait(what));
+    return use_replicator(what, replicator,
+                          [](LockedReplicator& used) { return used.replicator->reconnect(); });
+  });
+}
+
 aqua_error* aqua_replicator_poll(aqua_replicator replicator) {
   return call([&] {
     return use_replicator("aqua_replicator_poll", replicator,
