@@ -31,7 +31,11 @@ Replicas::Replicas(Runtime& runtime, const Options& options, const KvCache& cach
   (void)attach();
 }
 
+// A keeper that has no room lets each attempt wait for it, and so may one that does not answer.
 bool Replicas::attach() {
+  constexpr int kPause = 10;  // times as long as the last attempt took in vain
+  const auto since = Clock::now();
+  if (since < next_attempt_) return replicator_.has_value();
   Result<void> attached;
   if (replicator_) {
     attached = replicator_->reconnect();
@@ -46,6 +50,7 @@ bool Replicas::attach() {
   const bool later = attached.ok() || attached.error().code == Code::unavailable ||
                      (replicator_ && attached.error().code == Code::resource_exhausted);
   if (!later) throw example::Failure("replicator: " + attached.error().message);
+  if (!attached.ok()) next_attempt_ = Clock::now() + kPause * (Clock::now() - since);
   return replicator_.has_value();
 }
 

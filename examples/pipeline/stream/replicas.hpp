@@ -66,6 +66,7 @@ class Replicas {
   std::map<Word, std::vector<std::uint32_t>> ids_{};  // of all tokens that have KV, by sequence
   std::set<Word> known_{};                            // to the replicator
   bool sealed_ = false;
+  Clock::time_point next_attempt_{};  // to find a keeper; no earlier
   MeasuredCopies measured_{};
   unsigned prompts_ = 0;  // that were to be copied
 };

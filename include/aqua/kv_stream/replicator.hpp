@@ -170,7 +170,8 @@ class AQUA_API Replicator {
   // to the former one has ended; or a wait() that is under way does the latter, which is not told.
   //   unavailable         no keeper listens yet, or it does not answer
   //   permission_denied, resource_exhausted  as Segments::open()
-  // It may be called again then, and steps go on meanwhile.
+  // It may be called again then, and steps go on meanwhile. Where the keeper has no room a call
+  // takes up to five seconds, so an engine does not call it before every step.
   [[nodiscard]] Result<void> reconnect();
   // Takes up what the keeper has committed since the last call. Never waits. step() does so, too.
   void poll();

@@ -176,6 +176,7 @@ Result<void> Replicator::reconnect() {
   if (parts_->connected()) return {};
   AQUA_TRY(parts_->take_stock());  // first: what it drops makes room for what is opened
   AQUA_ASSIGN(Segments segments, open_segments(parts_->runtime, parts_->options));
+  // Destroyed as this returns: nobody who has awaited_lock waits for its copies.
   const auto former = parts_->go_on(std::make_shared<Segments>(std::move(segments)));
   return {};
 }
